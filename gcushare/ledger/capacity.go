@@ -26,13 +26,21 @@ type Capacity struct {
 	Problem     string
 	Allocatable share.Totals
 	MemoryMiB   int64
+
+	version         string // resourceVersion of the Node object
+	devices, cordon string // the annotations as written
 }
 
 // ReadCapacity reads a Node object. It never fails: what cannot be read closes the node and Problem
-// says why. A cordon that has a time until it holds is read as holding; the agent clears it when due.
-func ReadCapacity(names *contract.Names, node *v1.Node) *Capacity {
+// says why. prev, which may be nil, is an earlier reading of the node: annotations that did not change
+// are not parsed again. A cordon that has a time until it holds is read as holding; the agent clears
+// it when due.
+func ReadCapacity(names *contract.Names, node *v1.Node, prev *Capacity) *Capacity {
 	c := &Capacity{
 		Node:       node.Name,
+		version:    node.ResourceVersion,
+		devices:    node.Annotations[names.DevicesKey],
+		cordon:     node.Annotations[names.CordonKey],
 		UnitMiB:    share.DefaultUnitMiB,
 		SliceCount: contract.DefaultSliceCount,
 		Sharing:    node.Labels[names.SharingLabel] == "true",
@@ -45,18 +53,22 @@ func ReadCapacity(names *contract.Names, node *v1.Node) *Capacity {
 		q := node.Status.Allocatable[v1.ResourceName(share.Kind(k).Resource(names))]
 		c.Allocatable[k] = max(q.Value(), 0)
 	}
-	text, ok := node.Annotations[names.DevicesKey]
-	if !ok {
-		c.Tree, _ = topology.New(nil)
+	if prev != nil && prev.devices == c.devices && prev.cordon == c.cordon {
+		c.Cards, c.Tree, c.UnitMiB, c.SliceCount = prev.Cards, prev.Tree, prev.UnitMiB, prev.SliceCount
+		c.Closed, c.Problem = prev.Closed, prev.Problem
 		return c
 	}
-	if err := c.readDevices(text); err != nil {
-		c.Tree, _ = topology.New(nil)
+	if c.devices == "" {
+		c.Tree = noCards
+		return c
+	}
+	if err := c.readDevices(c.devices); err != nil {
+		c.Tree = noCards
 		c.Cards, c.Closed = nil, placement.BadDevices
 		c.Problem = fmt.Sprintf("annotation %s: %v", names.DevicesKey, err)
 		return c
 	}
-	if err := c.readCordon(node.Annotations[names.CordonKey]); err != nil {
+	if err := c.readCordon(c.cordon); err != nil {
 		c.Closed = placement.CordonUnread
 		c.Problem = fmt.Sprintf("annotation %s: %v", names.CordonKey, err)
 	}
@@ -102,4 +114,12 @@ func (c *Capacity) readCordon(text string) error {
 		}
 	}
 	return nil
+}
+
+// noCards is the tree of a node without cards.
+var noCards, _ = topology.New(nil)
+
+// absent is the capacity of a node whose Node object is not there.
+func absent(node string) *Capacity {
+	return &Capacity{Node: node, Tree: noCards, Closed: placement.NoGCU}
 }

@@ -47,6 +47,7 @@ type Holder struct {
 	// BindVersion is the pod's resourceVersion that the Binding named as its precondition.
 	BindVersion string
 
+	version string // resourceVersion of the pod this was read from
 	holds   []share.Hold
 	charges []share.Charge
 	// request is what an unrecorded pod asks, for the room set aside for it.

@@ -26,15 +26,16 @@ type Ledger struct {
 	names *contract.Names
 
 	// mu guards everything below. Nothing is called while it is held that could wait.
-	mu    sync.Mutex
-	slots map[string]*slot       // by node name
-	where map[types.UID]string   // node of each holder
-	gone  map[types.UID]struct{} // released pods whose deletion is yet to be seen
-	units map[int64]int          // how many nodes use a memory unit
-	vec   vector                 // built nodes, for views
-	dirty map[string]struct{}    // nodes to build before the next view
-	gen   uint64                 // counts changes
-	view  *View                  // the view of gen viewGen, nil if none
+	mu      sync.Mutex
+	slots   map[string]*slot       // by node name
+	where   map[types.UID]string   // node of each holder
+	gone    map[types.UID]struct{} // released pods whose deletion is yet to be seen
+	removed map[string]string      // version of the last deletion of a node
+	units   map[int64]int          // how many nodes use a memory unit
+	vec     vector                 // built nodes, for views
+	dirty   map[string]struct{}    // nodes to build before the next view
+	gen     uint64                 // counts changes
+	view    *View                  // the view of gen viewGen, nil if none
 }
 
 // slot is a node's ledger entry. A node that holders name before its Node object is seen has the zero
@@ -48,26 +49,37 @@ type slot struct {
 // New returns an empty ledger.
 func New(names *contract.Names) *Ledger {
 	return &Ledger{
-		names: names,
-		slots: map[string]*slot{},
-		where: map[types.UID]string{},
-		gone:  map[types.UID]struct{}{},
-		units: map[int64]int{},
-		dirty: map[string]struct{}{},
-		vec:   newVector(),
+		names:   names,
+		slots:   map[string]*slot{},
+		where:   map[types.UID]string{},
+		gone:    map[types.UID]struct{}{},
+		removed: map[string]string{},
+		units:   map[int64]int{},
+		dirty:   map[string]struct{}{},
+		vec:     newVector(),
 	}
 }
 
 // Names returns the names the ledger reads objects by.
 func (l *Ledger) Names() *contract.Names { return l.names }
 
-// SetCapacity sets what a node offers. It reports whether anything changed.
+// SetCapacity sets what a node offers, unless something later is known of the node. It reports whether
+// anything changed.
 func (l *Ledger) SetCapacity(c *Capacity) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.slotLocked(c.Node)
-	if s.capacity != nil && sameCapacity(s.capacity, c) {
+	if Newer(l.removed[c.Node], c.version) {
 		return false
+	}
+	s := l.slotLocked(c.Node)
+	if s.capacity != nil {
+		if Newer(s.capacity.version, c.version) {
+			return false
+		}
+		if sameCapacity(s.capacity, c) {
+			s.capacity.version = c.version
+			return false
+		}
 	}
 	l.countUnitLocked(s.capacity, -1)
 	s.capacity = c
@@ -77,12 +89,14 @@ func (l *Ledger) SetCapacity(c *Capacity) bool {
 }
 
 // RemoveNode forgets a node's capacity. Its holders stay until their pods are gone: a Node object can
-// be deleted and made anew under running pods.
-func (l *Ledger) RemoveNode(node string) {
+// be deleted and made anew under running pods. version is the resourceVersion of the deleted object;
+// readings of the node up to it, which a slower watcher may still bring, are ignored.
+func (l *Ledger) RemoveNode(node, version string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.removed[node] = version
 	s, ok := l.slots[node]
-	if !ok {
+	if !ok || s.capacity == nil || Newer(s.capacity.version, version) {
 		return
 	}
 	l.countUnitLocked(s.capacity, -1)
@@ -186,10 +200,9 @@ func (l *Ledger) confirm(h *Holder) (changed bool) {
 	old := l.holderLocked(h.UID)
 	if old != nil {
 		h.Overdue = old.Overdue && h.State == Unrecorded
-		// A pod's init containers do not become undone, and events of two watchers may cross.
-		if old.Initialized && old.Node == h.Node && !h.Initialized {
-			h.Initialized = true
-			h.recharge()
+		// Two watchers of one pod may bring its events in different order.
+		if Newer(old.version, h.version) {
+			return false
 		}
 		if sameHolder(old, h) {
 			return false

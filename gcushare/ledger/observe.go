@@ -51,6 +51,17 @@ func (l *Ledger) Observe(pod *v1.Pod) Outcome {
 	return Charged
 }
 
+// ObserveNode takes in a node as the API shows it. It reports whether anything changed.
+func (l *Ledger) ObserveNode(node *v1.Node) bool {
+	l.mu.Lock()
+	var prev *Capacity
+	if s, ok := l.slots[node.Name]; ok {
+		prev = s.capacity
+	}
+	l.mu.Unlock()
+	return l.SetCapacity(ReadCapacity(l.names, node, prev))
+}
+
 // Ended says whether a pod holds nothing any more although it still exists.
 func Ended(pod *v1.Pod) bool {
 	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
@@ -76,7 +87,7 @@ func Newer(a, b string) bool {
 func ReadHolder(names *contract.Names, pod *v1.Pod) *Holder {
 	h := &Holder{
 		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Node: pod.Spec.NodeName,
-		Initialized: initialized(pod),
+		Initialized: initialized(pod), version: pod.ResourceVersion,
 	}
 	if pod.Spec.Priority != nil {
 		h.Priority = *pod.Spec.Priority

@@ -63,25 +63,21 @@ func packing(n *Node, req *share.Request, charges []share.Charge) int64 {
 	return fill
 }
 
-// intact compares what the choice takes from the node's groups of free cards with the least that as
-// many cards could take anywhere on it: lone cards cost least, a card out of a whole switch most. A
-// choice that opens no free card is 100.
+// intact says how little a choice takes from groups of free cards that larger jobs need whole: 100 for
+// lone cards or none at all, falling as the opened cards break pairs, fours and eights.
 func intact(n *Node, charges []share.Charge) int64 {
 	free := n.FreeSet()
 	after := free
 	for _, c := range charges {
 		after = after.Without(c.Minor)
 	}
-	opened := free.Len() - after.Len()
+	opened := int64(free.Len() - after.Len())
 	if opened == 0 {
 		return 100
 	}
-	loss := n.Tree.Residual(free) - n.Tree.Residual(after)
-	least := int64(opened) * n.Tree.LoneValue()
-	if loss <= least {
-		return 100
-	}
-	return 100 * least / loss
+	// A lone card is worth 1, so the loss is at least the number of cards opened.
+	loss := n.Tree.Value(free) - n.Tree.Value(after)
+	return min(100, 200*opened/(loss+opened))
 }
 
 // rightSize falls by 20 for each doubling of the node's card memory above 8 GiB, so that the order of
