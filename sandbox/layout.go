@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+
+	"github.com/topscloud/topscloud/sandbox/simnode"
 )
 
 // Component names, in the order in which they start.
@@ -35,20 +38,23 @@ func Components() []string {
 //	pki/ config/ etcd/
 type Layout struct{ Dir string }
 
+// Kubeconfig, PIDFile, LogFile and Config return paths within the folder.
 func (l Layout) Kubeconfig() string         { return filepath.Join(l.Dir, "kubeconfig") }
 func (l Layout) PIDFile(name string) string { return filepath.Join(l.Dir, "run", name+".pid") }
 func (l Layout) LogFile(name string) string { return filepath.Join(l.Dir, "logs", name+".log") }
 func (l Layout) Config(file string) string  { return filepath.Join(l.Dir, "config", file) }
-func (l Layout) lockFile() string           { return filepath.Join(l.Dir, "lock") }
-func (l Layout) stateFile() string          { return filepath.Join(l.Dir, "state.json") }
-func (l Layout) pki() string                { return filepath.Join(l.Dir, "pki") }
-func (l Layout) etcd() string               { return filepath.Join(l.Dir, "etcd") }
-func (l Layout) existing(name string) bool  { _, err := os.Stat(l.LogFile(name)); return err == nil }
-func (l Layout) LoggedComponents() []string { return l.filter(append(Components(), Supervisor)) }
-func (l Layout) filter(names []string) (out []string) {
-	for _, n := range names {
-		if l.existing(n) {
-			out = append(out, n)
+
+func (l Layout) lockFile() string  { return filepath.Join(l.Dir, "lock") }
+func (l Layout) stateFile() string { return filepath.Join(l.Dir, "state.json") }
+func (l Layout) pki() string       { return filepath.Join(l.Dir, "pki") }
+func (l Layout) etcd() string      { return filepath.Join(l.Dir, "etcd") }
+
+// LoggedComponents lists the components that have a log.
+func (l Layout) LoggedComponents() []string {
+	var out []string
+	for _, name := range append(Components(), Supervisor) {
+		if _, err := os.Stat(l.LogFile(name)); err == nil {
+			out = append(out, name)
 		}
 	}
 	return out
@@ -68,11 +74,33 @@ type State struct {
 	Version string `json:"version"`
 	// Ports maps a listener to its port.
 	Ports map[string]int `json:"ports"`
-	// Machines are the --machine values the nodes were made from.
+	// Machines are the nodes, as <name>=<preset>.
 	Machines []string `json:"machines,omitempty"`
 }
 
 const stateVersion = "v1"
+
+// ParseMachines returns the machines of the state.
+func (s State) ParseMachines() ([]simnode.Machine, error) {
+	out := make([]simnode.Machine, 0, len(s.Machines))
+	for _, text := range s.Machines {
+		name, preset, _ := strings.Cut(text, "=")
+		m, err := simnode.NewMachine(preset, name)
+		if err != nil {
+			return nil, fmt.Errorf("machine %q of the data folder: %w", text, err)
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// OpenSupervisorLog opens the log of a detached supervisor, making the folder if need be.
+func (l Layout) OpenSupervisorLog() (*os.File, error) {
+	if err := l.create(); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(l.LogFile(Supervisor), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+}
 
 // ReadState reads the state of a data folder; a folder without one gives fs.ErrNotExist.
 func (l Layout) ReadState() (State, error) {

@@ -93,7 +93,7 @@ func (s *Sandbox) open(ctx context.Context) error {
 	}
 	s.lock = lock
 	err = func() error {
-		if err := reapComponents(ctx, s.layout); err != nil {
+		if _, err := reapComponents(ctx, s.layout); err != nil {
 			return err
 		}
 		if s.authority, err = pki.Open(s.layout.pki()); err != nil {
@@ -316,14 +316,19 @@ func (s *Sandbox) close() {
 	_ = s.lock.Close()
 }
 
-// reapComponents ends the components that pid files still name, in stopping order.
-func reapComponents(ctx context.Context, l Layout) error {
+// reapComponents ends the components that pid files still name, in stopping order, and returns how
+// many there were.
+func reapComponents(ctx context.Context, l Layout) (int, error) {
 	names := Components()
 	slices.Reverse(names)
+	ended := 0
 	var errs []error
 	for _, name := range names {
-		_, err := process.Reap(ctx, l.PIDFile(name), stopGrace)
+		one, err := process.Reap(ctx, l.PIDFile(name), stopGrace)
+		if one {
+			ended++
+		}
 		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return ended, errors.Join(errs...)
 }

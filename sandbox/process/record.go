@@ -112,7 +112,11 @@ func Reap(ctx context.Context, path string, grace time.Duration) (bool, error) {
 	if err != nil {
 		return ended, fmt.Errorf("end process %d of %s: %w", r.PID, path, err)
 	}
-	return ended, os.Remove(path)
+	// A process that ends in order may have removed its file already.
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return ended, err
+	}
+	return ended, nil
 }
 
 func (r Record) end(ctx context.Context, grace time.Duration) (bool, error) {

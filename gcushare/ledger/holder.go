@@ -1,0 +1,102 @@
+package ledger
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/topscloud/topscloud/gcushare/share"
+	"github.com/topscloud/topscloud/internal/contract"
+)
+
+// State is how sure a holder is.
+type State uint8
+
+// The states of a holder.
+const (
+	InFlight   State = iota // assumed; its Binding is not yet seen in the API
+	Doubtful                // its Binding was sent and the answer is unknown
+	Bound                   // seen in the API with its record
+	Unrecorded              // seen in the API without a record
+	Unreadable              // seen in the API with a record that cannot be used
+)
+
+var stateNames = [...]string{"in flight", "doubtful", "bound", "unrecorded", "unreadable"}
+
+// String returns the state in words.
+func (s State) String() string { return stateNames[s] }
+
+// Holder is a pod that holds something of a node's cards. It is immutable.
+type Holder struct {
+	UID             types.UID
+	Namespace, Name string
+	Node            string
+	State           State
+	// Problem says what is wrong with an Unreadable holder's record.
+	Problem string
+	// Overdue is an Unrecorded holder whose record should have come by now.
+	Overdue bool
+	// Initialized says that the pod's init containers are done.
+	Initialized bool
+	Priority    int32
+	// Totals is what kubelet counts for the pod.
+	Totals share.Totals
+	// Containers is the record.
+	Containers []contract.ContainerAllocation
+	// BindVersion is the pod's resourceVersion that the Binding named as its precondition.
+	BindVersion string
+
+	version string // resourceVersion of the pod this was read from
+	holds   []share.Hold
+	charges []share.Charge
+	// request is what an unrecorded pod asks, for the room set aside for it.
+	request *share.Request
+}
+
+// Charges is what the pod holds on each card, by its record. An unrecorded pod has none here: what is
+// set aside for it is the node's.
+func (h *Holder) Charges() []share.Charge { return h.charges }
+
+// recorded says whether the holder's cards are known.
+func (h *Holder) recorded() bool {
+	return h.State == InFlight || h.State == Doubtful || h.State == Bound
+}
+
+func (h *Holder) recharge() {
+	h.charges = share.Charges(h.holds, h.Initialized)
+}
+
+// holdsOf joins a record with what its containers are, in start order.
+func holdsOf(limits []share.Container, record []contract.ContainerAllocation) []share.Hold {
+	var out []share.Hold
+	for i := range limits {
+		for _, a := range record {
+			if a.Name != limits[i].Name {
+				continue
+			}
+			for _, c := range a.Cards {
+				out = append(out, share.Hold{Phase: limits[i].Phase, Minor: c.Minor, MiB: c.MemoryMiB, Whole: c.Whole})
+			}
+		}
+	}
+	return out
+}
+
+func byUID(h *Holder, uid types.UID) int { return cmp.Compare(h.UID, uid) }
+
+func insertHolder(list []*Holder, h *Holder) []*Holder {
+	i, found := slices.BinarySearchFunc(list, h.UID, byUID)
+	if found {
+		list[i] = h
+		return list
+	}
+	return slices.Insert(list, i, h)
+}
+
+func removeHolder(list []*Holder, uid types.UID) []*Holder {
+	if i, found := slices.BinarySearchFunc(list, uid, byUID); found {
+		return slices.Delete(list, i, i+1)
+	}
+	return list
+}
