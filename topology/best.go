@@ -47,9 +47,12 @@ func (t *Tree) Best(q Query) (Choice, bool) {
 	if q.From.Len() == q.Count {
 		return t.choice(q.From, q.Free), true
 	}
-	// Enough for every question about 16 cards, so that those stay on the stack.
-	var buffer [stackStates]state
-	s := search{tree: t, query: q, within: within, arena: buffer[:]}
+	var buffer [stackStates]state // questions about up to 16 cards stay on the stack
+	arena := buffer[:]
+	if n := statesFor(q.From, q.Free); n > len(arena) {
+		arena = make([]state, n)
+	}
+	s := search{tree: t, query: q, within: within, arena: arena}
 	cards, ok := s.run()
 	if !ok {
 		return Choice{}, false

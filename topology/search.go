@@ -16,8 +16,17 @@ type search struct {
 	arena []state
 }
 
-// stackStates is the initial size of the arena.
-const stackStates = 192
+// stackStates is statesFor of any 16 cards: 2*(8+1)*(8+1)+16 at most.
+const stackStates = 178
+
+// statesFor bounds the states the arena holds at a time: those of disjoint branches in progress, which
+// are together at most (f+1)*(u+1) plus one per branch for f cards in Free and u others, and one merge
+// result of at most (f+1)*(u+1).
+func statesFor(from, free Set) int {
+	f := from.Intersect(free).Len()
+	u := from.Len() - f
+	return 2*(f+1)*(u+1) + f + u
+}
 
 // state is the best choice of a certain size below a vertex.
 type state struct {
@@ -104,7 +113,6 @@ func (s *search) solve(i int32, at int) shape {
 
 // leaf puts the two states of a card into the arena: left alone, unless it must be chosen, and chosen.
 func (s *search) leaf(v *vertex, at int) shape {
-	s.reserve(at + 2)
 	s.arena[at] = state{}
 	if s.query.Must.Has(v.minor) {
 		s.arena[at].distance = noChoice
@@ -126,7 +134,6 @@ func (s *search) leaf(v *vertex, at int) shape {
 func (s *search) merge(v *vertex, a shape, aAt int, b shape, bAt int, out int) shape {
 	count := s.query.Count
 	p := shape{free: min(a.free+b.free, count), used: min(a.used+b.used, count)}
-	s.reserve(out + p.states())
 	result := s.arena[out : out+p.states()]
 	for i := range result {
 		result[i].distance = noChoice
@@ -162,11 +169,4 @@ func (s *search) merge(v *vertex, a shape, aAt int, b shape, bAt int, out int) s
 		}
 	}
 	return p
-}
-
-// reserve makes room for n states.
-func (s *search) reserve(n int) {
-	if n > len(s.arena) {
-		s.arena = append(s.arena, make([]state, max(n, 2*len(s.arena))-len(s.arena))...)
-	}
 }

@@ -32,14 +32,14 @@ type vertex struct {
 	bridges  int     // bridges in common to all cards below
 	children []int32 // empty for a card
 	distance int64   // of two cards that meet here
-	step     int64   // levelCost here minus levelCost at the parent; zero parent for the root
+	step     int64   // levelCost here minus levelCost at the parent; for the root levelCost
 	weight   int64   // of the cards left free here, see residual.go
 }
 
 // New builds the tree of a machine. The order of the cards does not matter.
 func New(cards []Card) (*Tree, error) {
 	t := &Tree{}
-	for i, c := range cards {
+	for _, c := range cards {
 		switch {
 		case c.Minor < 0 || c.Minor >= MaxCards:
 			return nil, fmt.Errorf("card %d: want a minor of 0 to %d", c.Minor, MaxCards-1)
@@ -48,7 +48,7 @@ func New(cards []Card) (*Tree, error) {
 		case len(c.Bridges) > maxBridges+1:
 			return nil, fmt.Errorf("card %d: %d bridges in a chain, want at most %d", c.Minor, len(c.Bridges), maxBridges+1)
 		case slices.Contains(c.Bridges, ""):
-			return nil, fmt.Errorf("card %d: a bridge without a name", cards[i].Minor)
+			return nil, fmt.Errorf("card %d: a bridge without a name", c.Minor)
 		}
 		t.cards = t.cards.With(c.Minor)
 	}
@@ -58,8 +58,8 @@ func New(cards []Card) (*Tree, error) {
 	var machine []int32
 	for _, node := range numaGroups(sorted) {
 		var complexes []int32
-		for _, complex := range node {
-			complexes = append(complexes, t.addBelow(complex, 0))
+		for _, rc := range node {
+			complexes = append(complexes, t.addBelow(rc, 0))
 		}
 		machine = append(machine, t.join(SameNUMA, 0, complexes))
 	}
@@ -96,9 +96,9 @@ func numaGroups(cards []Card) [][][]Card {
 	}
 	var groups [][][]Card
 	byNode := map[int]int{}
-	for _, complex := range complexes {
-		node := complex[0].NUMA
-		if slices.ContainsFunc(complex, func(c Card) bool { return c.NUMA != node }) {
+	for _, rc := range complexes {
+		node := rc[0].NUMA
+		if slices.ContainsFunc(rc, func(c Card) bool { return c.NUMA != node }) {
 			node = -1
 		}
 		i, known := byNode[node]
@@ -109,7 +109,7 @@ func numaGroups(cards []Card) [][][]Card {
 				byNode[node] = i
 			}
 		}
-		groups[i] = append(groups[i], complex)
+		groups[i] = append(groups[i], rc)
 	}
 	return groups
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/topscloud/topscloud/gcushare/share"
@@ -52,6 +53,34 @@ type Holder struct {
 	charges []share.Charge
 	// request is what an unrecorded pod asks, for the room set aside for it.
 	request *share.Request
+}
+
+// Plan makes the holder that a pod becomes when its containers get the cards of a record on a node.
+func Plan(pod *v1.Pod, node string, req *share.Request, record []contract.ContainerAllocation) *Holder {
+	h := planned(pod, node, req)
+	h.State, h.Containers = InFlight, record
+	h.holds = holdsOf(req.Containers, record)
+	h.recharge()
+	return h
+}
+
+// Claim makes the holder of a pod whose cards on a node nobody chose yet, for example one that was
+// nominated to the node and waits for its victims to go: room is set aside for it, as much as there is.
+func Claim(pod *v1.Pod, node string, req *share.Request) *Holder {
+	h := planned(pod, node, req)
+	h.State, h.request = Unrecorded, req
+	return h
+}
+
+func planned(pod *v1.Pod, node string, req *share.Request) *Holder {
+	h := &Holder{
+		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Node: node,
+		Totals: req.Totals, BindVersion: pod.ResourceVersion, version: pod.ResourceVersion,
+	}
+	if pod.Spec.Priority != nil {
+		h.Priority = *pod.Spec.Priority
+	}
+	return h
 }
 
 // Charges is what the pod holds on each card, by its record. An unrecorded pod has none here: what is

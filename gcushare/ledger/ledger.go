@@ -105,14 +105,14 @@ func (l *Ledger) RemoveNode(node, version string) {
 	l.dropIfEmptyLocked(node, s)
 }
 
-// Assume charges a pod to the cards of a record before its Binding is sent. containers is the record;
-// h carries everything else of the holder. It fails and changes nothing with ErrConflict when the
-// ledger knows the pod already or saw it go, ErrUnknownDevice when the node has no such card, and
-// ErrNoRoom when the cards cannot take it beside their holders of this moment.
-func (l *Ledger) Assume(h Holder, limits []share.Container) error {
-	h.State, h.Initialized = InFlight, false
-	h.holds = holdsOf(limits, h.Containers)
-	h.recharge()
+// Assume charges a pod to the cards of its record before its Binding is sent; h comes from Plan. It
+// fails and changes nothing with ErrConflict when the ledger knows the pod already or saw it go,
+// ErrUnknownDevice when the node has no such card, and ErrNoRoom when the cards cannot take it beside
+// their holders of this moment.
+func (l *Ledger) Assume(h *Holder) error {
+	if h.State != InFlight {
+		return fmt.Errorf("a holder that is %s cannot be assumed: %w", h.State, ErrConflict)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, gone := l.gone[h.UID]; gone {
@@ -125,10 +125,10 @@ func (l *Ledger) Assume(h Holder, limits []share.Container) error {
 	if !ok || s.capacity == nil {
 		return fmt.Errorf("node %s: %w", h.Node, ErrUnknownDevice)
 	}
-	if err := admits(l.builtLocked(h.Node, s), &h); err != nil {
+	if err := admits(l.builtLocked(h.Node, s), h); err != nil {
 		return err
 	}
-	l.putLocked(&h)
+	l.putLocked(h)
 	return nil
 }
 
@@ -188,6 +188,34 @@ func (l *Ledger) Settle(uid types.UID) bool {
 	}
 	l.removeLocked(h)
 	return true
+}
+
+// Rebase notes that the Binding of an assumed pod is sent again for a later version of the pod. It
+// reports whether the pod is still in flight.
+func (l *Ledger) Rebase(uid types.UID, version string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.holderLocked(uid)
+	if h == nil || h.State != InFlight {
+		return false
+	}
+	d := *h
+	d.BindVersion = version
+	l.putLocked(&d)
+	return true
+}
+
+// Doubtful returns the holders whose Binding is in doubt, in no promised order.
+func (l *Ledger) Doubtful() []*Holder {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []*Holder
+	for uid := range l.where {
+		if h := l.holderLocked(uid); h.State == Doubtful {
+			out = append(out, h)
+		}
+	}
+	return out
 }
 
 // confirm puts a holder seen in the API; it wins over whatever was known.

@@ -62,6 +62,20 @@ func (l *Ledger) ObserveNode(node *v1.Node) bool {
 	return l.SetCapacity(ReadCapacity(l.names, node, prev))
 }
 
+// Foresee takes in a pod event ahead of the caller that sees the complete, ordered stream of them, for
+// a reader that must judge by it now. It only moves what is already held: a pod that the ordered stream
+// has not charged yet, or has freed for good, is left alone, or an old event could charge it for ever.
+// deleted says that the pod is gone.
+func (l *Ledger) Foresee(pod *v1.Pod, deleted bool) {
+	switch {
+	case l.Holder(pod.UID) == nil:
+	case deleted:
+		l.Release(pod.UID)
+	default:
+		l.Observe(pod)
+	}
+}
+
 // Ended says whether a pod holds nothing any more although it still exists.
 func Ended(pod *v1.Pod) bool {
 	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed

@@ -44,17 +44,25 @@ func asks(names *contract.Names, c *v1.Container) bool {
 	return false
 }
 
+// Defaults fill in what a pod leaves open.
+type Defaults struct {
+	// UnitMiB is the memory unit that most nodes use, for the message about a quantity written in
+	// bytes; 0 means 1 GiB.
+	UnitMiB int64
+	Policy  Policy
+}
+
 // Parse reads a pod's request. It returns nil, nil for a pod that asks for no GCU and an
-// *InvalidError for one that asks in a way no node can meet. unitMiB is the memory unit that most
-// nodes use, for the message about a quantity written in bytes; 0 means 1 GiB.
-func Parse(names *contract.Names, pod *v1.Pod, unitMiB int64) (*Request, error) {
+// *InvalidError for one that asks in a way no node can meet.
+func Parse(names *contract.Names, pod *v1.Pod, d Defaults) (*Request, error) {
 	if !Asks(names, pod) {
 		return nil, nil
 	}
+	unitMiB := d.UnitMiB
 	if unitMiB < 1 {
 		unitMiB = DefaultUnitMiB
 	}
-	req := &Request{}
+	req := &Request{Policy: d.Policy}
 	if err := req.parseAnnotations(names, pod.Annotations); err != nil {
 		return nil, err
 	}
@@ -184,7 +192,9 @@ func unitName(mib int64) string {
 
 func (r *Request) parseAnnotations(names *contract.Names, a map[string]string) error {
 	switch v, ok := a[names.PolicyKey]; {
-	case !ok || v == contract.PolicyBinpack:
+	case !ok:
+	case v == contract.PolicyBinpack:
+		r.Policy = Binpack
 	case v == contract.PolicySpread:
 		r.Policy = Spread
 	default:

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
 
+	"github.com/topscloud/topscloud/gcushare/share"
 	"github.com/topscloud/topscloud/internal/contract"
 )
 
@@ -54,51 +55,46 @@ func byAge(a, b *corev1.Pod) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
 }
 
-// chargeRecord charges each card the most that the pod's containers use of it at one time from now on.
+// chargeRecord charges each card what the pod holds of it from now on.
 func (n *nodeCards) chargeRecord(p *corev1.Pod, record *contract.Allocation) {
-	held := map[int]int64{}
-	whole := map[int]bool{}
-	add := func(into map[int]int64, name string) {
+	charges := share.Charges(holds(p, record), initialized(p))
+	for i := range n.cards {
+		c := &n.cards[i]
+		for _, held := range charges {
+			if held.Minor != c.Minor {
+				continue
+			}
+			c.holders = true
+			c.whole = c.whole || held.Whole
+			c.freeMiB = max(0, share.Sub(c.freeMiB, held.MiB))
+		}
+	}
+}
+
+// holds lists what the record gives the pod's containers, in start order.
+func holds(p *corev1.Pod, record *contract.Allocation) []share.Hold {
+	var out []share.Hold
+	add := func(name string, phase share.Phase) {
 		for _, c := range record.Containers {
 			if c.Name != name {
 				continue
 			}
 			for _, card := range c.Cards {
-				into[card.Minor] += card.MemoryMiB
-				whole[card.Minor] = whole[card.Minor] || card.Whole
+				out = append(out, share.Hold{Phase: phase, Minor: card.Minor, MiB: card.MemoryMiB, Whole: card.Whole})
 			}
 		}
 	}
-	initDone := initialized(p)
-	sidecars := map[int]int64{}
 	for _, c := range p.Spec.InitContainers {
 		if isSidecar(c) {
-			add(sidecars, c.Name)
-			continue
-		}
-		if initDone {
-			continue
-		}
-		now := map[int]int64{}
-		add(now, c.Name)
-		for minor, mib := range now {
-			held[minor] = max(held[minor], mib+sidecars[minor])
+			add(c.Name, share.Sidecar)
+		} else {
+			add(c.Name, share.Init)
 		}
 	}
 	for _, c := range p.Spec.Containers {
-		add(sidecars, c.Name)
+		add(c.Name, share.App)
 	}
-	for minor, mib := range sidecars {
-		held[minor] = max(held[minor], mib)
-	}
-	for i := range n.cards {
-		c := &n.cards[i]
-		if mib, ok := held[c.Minor]; ok {
-			c.holders = true
-			c.whole = c.whole || whole[c.Minor]
-			c.freeMiB = max(0, c.freeMiB-mib)
-		}
-	}
+	return out
 }
 
 func (n *nodeCards) chargeGuess(u units) {
@@ -118,7 +114,8 @@ func (n *nodeCards) chargeGuess(u units) {
 	}
 	if roomiest != nil && (u.memory > 0 || u.slices > 0) {
 		roomiest.holders = true
-		roomiest.freeMiB = max(0, roomiest.freeMiB-u.memory*n.unitMiB-u.slices*(roomiest.MemoryMiB/n.sliceCount))
+		roomiest.freeMiB = max(0, share.Sub(roomiest.freeMiB,
+			share.Add(share.Mul(u.memory, n.unitMiB), share.Mul(u.slices, share.SliceMiB(roomiest.MemoryMiB, n.sliceCount)))))
 	}
 }
 
@@ -136,7 +133,7 @@ func (n *nodeCards) free() units {
 			u.whole++
 		}
 		if n.sharing {
-			u.memory += c.freeMiB / n.unitMiB
+			u.memory += share.Units(c.freeMiB, n.unitMiB)
 			u.slices += slicesIn(c.freeMiB, c.MemoryMiB, n.sliceCount)
 		}
 	}
@@ -149,7 +146,7 @@ func (n *nodeCards) total() units {
 	for i := range n.cards {
 		c := &n.cards[i]
 		u.whole++
-		u.memory += c.MemoryMiB / n.unitMiB
+		u.memory += share.Units(c.MemoryMiB, n.unitMiB)
 		u.slices += slicesIn(c.MemoryMiB, c.MemoryMiB, n.sliceCount)
 	}
 	return u
@@ -158,11 +155,7 @@ func (n *nodeCards) total() units {
 // slicesIn counts the slices that fit into free memory; a slice is the card's memory by the count,
 // rounded down, and the rest of that division is never handed out.
 func slicesIn(freeMiB, cardMiB, count int64) int64 {
-	slice := cardMiB / count
-	if slice == 0 {
-		return 0
-	}
-	return min(freeMiB/slice, count)
+	return min(share.Units(freeMiB, share.SliceMiB(cardMiB, count)), count)
 }
 
 // podUnits returns what Kubernetes counts as the pod's request.

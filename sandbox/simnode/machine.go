@@ -51,7 +51,7 @@ func ParseMachines(values []string) ([]Machine, error) {
 		for range count {
 			m, err := NewMachine(preset, fmt.Sprintf("%s-%d", preset, next[preset]))
 			if err != nil {
-				return nil, fmt.Errorf("machine %q: %w", v, err)
+				return nil, err
 			}
 			next[preset]++
 			out = append(out, m)

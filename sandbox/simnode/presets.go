@@ -1,52 +1,50 @@
 package simnode
 
 import (
+	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
+	"github.com/topscloud/topscloud/eflib"
+	"github.com/topscloud/topscloud/eflib/sim"
 	"github.com/topscloud/topscloud/internal/contract"
 )
 
-type preset struct {
-	model, family, product, host, driver string
-	cards, perSwitch                     int
-	memoryMiB                            int64
-}
+// What a made-up node is set to.
+const (
+	memoryUnitMiB = 1024
+	hostCPUs      = 96
+	hostMemoryGiB = 768
+)
 
-func presets() map[string]preset {
-	return map[string]preset{
-		"t10x8":     {"T10", "LEO", "", "NF5468M5", "1.0.1.2", 8, 4, 16384},
-		"t20x4":     {"T20", "", "", "NF5468M6", "1.0.1.2", 4, 2, 32768},
-		"s60x8":     {"S60", "SCORPIO", "scorpio", "R5500 G6", "1.8.7", 8, 2, 42976},
-		"s60x8-2sw": {"S60", "SCORPIO", "scorpio", "R5500 G6", "1.8.7", 8, 4, 42976},
-		"l300x8":    {"L300", "", "", "R5500 G7", "1.8.7", 8, 4, 147456},
+// PresetNames lists what --machine accepts.
+func PresetNames() []string { return sim.Presets() }
+
+// presetHardware describes a preset as discovery would on that node.
+func presetHardware(preset, node string) (Hardware, error) {
+	m, err := sim.Preset(preset)
+	if err != nil {
+		return Hardware{}, err
 	}
-}
-
-// PresetNames lists what --machine accepts, sorted.
-func PresetNames() []string { return slices.Sorted(maps.Keys(presets())) }
-
-func presetHardware(name, node string) (Hardware, error) {
-	p, ok := presets()[name]
-	if !ok {
-		return Hardware{}, fmt.Errorf("unknown preset %q; there are %s", name, strings.Join(PresetNames(), ", "))
+	m = m.ForNode(node)
+	devices, err := m.Devices(context.Background())
+	if err != nil {
+		return Hardware{}, fmt.Errorf("machine preset %q: %w", preset, err)
 	}
 	hw := Hardware{
-		Devices: contract.NodeDevices{MemoryUnitMiB: 1024, SliceCount: contract.DefaultSliceCount},
-		Host:    p.host, Driver: p.driver, Family: p.family, Product: p.product, CPUs: 96, MemoryGiB: 768,
+		Devices: eflib.NodeDevices(devices, memoryUnitMiB, contract.DefaultSliceCount),
+		Host:    m.Product, Driver: m.DriverVersion, CPUs: hostCPUs, MemoryGiB: hostMemoryGiB,
 	}
-	for minor := range p.cards {
-		numa := minor * 2 / p.cards
-		root := fmt.Sprintf("pci0000:%02x", 0x0c+numa*0x8b)
-		sw := 0x10 + minor/p.perSwitch*0x10
-		hw.Devices.Devices = append(hw.Devices.Devices, contract.NodeDevice{
-			Minor: minor, UUID: fmt.Sprintf("%s%s-%d", contract.UUIDPrefix, node, minor), Model: p.model, MemoryMiB: p.memoryMiB,
-			PCIBusID: fmt.Sprintf("0000:%02x:00.0", sw+2+minor%p.perSwitch),
-			Bridges:  []string{fmt.Sprintf("0000:%02x:%02x.0", sw+1, minor%p.perSwitch), fmt.Sprintf("0000:%02x:00.0", sw), root},
-			NUMA:     numa,
-		})
+	for i, d := range devices {
+		// Labels describe the node, so what its cards do not share is left out.
+		if i == 0 {
+			hw.Family, hw.Product = d.Family, d.Product
+		}
+		if d.Family != hw.Family {
+			hw.Family = ""
+		}
+		if d.Product != hw.Product {
+			hw.Product = ""
+		}
 	}
 	return hw, nil
 }

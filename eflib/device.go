@@ -1,0 +1,86 @@
+package eflib
+
+import (
+	"fmt"
+
+	"github.com/topscloud/topscloud/topology"
+)
+
+// VendorID is the PCI vendor of all Enflame cards.
+const VendorID = 0x1e36
+
+// Device is one card.
+type Device struct {
+	// Minor is the number in the card's name: 3 for /dev/gcu3. It is the card's id on its host.
+	Minor int
+	// UUID starts with "GCU-". Whether it follows the card to another host depends on the back end.
+	UUID         string
+	SerialNumber string
+	// Model is the name as in labels ("S60"); Product and Family ("scorpio", "SCORPIO") are empty
+	// where not known.
+	Model, Product, Family string
+	VendorID, DeviceID     uint16
+	// MemoryMiB is 0 when unknown.
+	MemoryMiB  int64
+	PCIAddress topology.Address
+	// Bridges are the PCI bridges above the card, nearest first, the root complex last.
+	Bridges []string
+	// NUMA is the card's NUMA node, -1 when unknown.
+	NUMA int
+	// Node is the device node inside a container and on the host, with the numbers it has to have.
+	Node            string
+	Major, DevMinor uint32
+	Health          Health
+}
+
+// Host is what a host says of itself as a whole. Unknown parts are empty.
+type Host struct {
+	// DriverVersion is the version of the loaded driver.
+	DriverVersion string
+	// Product is the name of the machine in its firmware, for example "NF5468M5".
+	Product string
+}
+
+// NodePath returns the path of the device node of a card.
+func NodePath(minor int) string { return fmt.Sprintf("/dev/gcu%d", minor) }
+
+// HealthState says whether a card works. The numbers are those of the metric enflame_gcu_health.
+type HealthState int
+
+const (
+	// HealthUnknown means that nobody has told. It is not good enough to sell the card.
+	HealthUnknown HealthState = iota
+	// Unhealthy means that a fault was seen.
+	Unhealthy
+	// Healthy means that the card was asked and is well.
+	Healthy
+)
+
+// Health is the state of a card and, unless it is healthy, the cause.
+type Health struct {
+	State HealthState
+	Cause string
+}
+
+// Problem returns why the card cannot be used, in words, and "" for a healthy card. It is the health
+// text of a node's announcement.
+func (h Health) Problem() string {
+	switch {
+	case h.State == Healthy:
+		return ""
+	case h.Cause != "":
+		return h.Cause
+	case h.State == Unhealthy:
+		return "unhealthy"
+	}
+	return "health unknown"
+}
+
+// TopologyCards returns the places of the devices, for topology.New.
+func TopologyCards(devices []Device) []topology.Card {
+	cards := make([]topology.Card, 0, len(devices))
+	for _, d := range devices {
+		cards = append(cards, topology.Card{Minor: d.Minor, Bridges: d.Bridges, NUMA: d.NUMA})
+	}
+	return cards
+}

@@ -1,0 +1,16 @@
+// Package gcufit is the scheduler plugin GCUFit: it places pods that ask for GCU cards or parts of
+// them, and is not there for all others (PreFilter and PreScore skip them).
+//
+// One file per extension point. All profiles of a process share one core: the ledger, its feed, the
+// pods that wait, and the settling of lost answers.
+//
+// Promise. Filter, Score and Reserve do no I/O. Filter and Score look at a view taken in PreFilter;
+// Reserve chooses on the ledger of its own moment and charges it there, so two pods in flight never
+// get the same room. Bind writes once: the Binding carries the record, and names the pod's UID and
+// resourceVersion as preconditions. When the answer to it is lost, the reservation is doubtful and
+// stays until the API shows what happened; a Binding that may still be on its way is fenced off by a
+// write to the pod, after which the API server can only refuse it.
+//
+// Restart and fail-over. The ledger is rebuilt from the API before the first GCU pod is looked at;
+// nothing is kept on disk.
+package gcufit

@@ -1,0 +1,84 @@
+package gcufit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/topscloud/topscloud/gcushare/ledger"
+	"github.com/topscloud/topscloud/gcushare/placement"
+)
+
+// reserveTries bounds how often Reserve chooses anew when an event takes the room it had chosen.
+const reserveTries = 3
+
+// Reserve chooses the cards on the node as it is now and charges them. Losing a race is an error, not
+// unschedulable: the pod comes back after its backoff and not on the next event of some node.
+func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
+	c := readCycle(state)
+	if c == nil {
+		return nil
+	}
+	var lost error
+	for range reserveTries {
+		n := p.ledger.Node(nodeName)
+		if n == nil {
+			return fwk.AsStatus(fmt.Errorf("node %s: the ledger does not know it any more", nodeName))
+		}
+		// The framework shows nominated pods to Filter only, so they are added here once more: the room
+		// that a higher pod made by preemption is not free.
+		n = p.withNominated(n, pod)
+		plan, why := placement.Choose(&n.Node, c.req)
+		if plan == nil {
+			return fwk.AsStatus(fmt.Errorf("node %s: room was taken since it was looked at: %s", nodeName, why.Text(p.names, c.req)))
+		}
+		lost = p.ledger.Assume(ledger.Plan(pod, nodeName, c.req, plan.Record(&n.Node, c.req)))
+		if lost == nil {
+			klog.FromContext(ctx).V(5).Info("Reserved GCU", "pod", klog.KObj(pod), "node", nodeName)
+			p.waiting.remove(pod.UID)
+			return nil
+		}
+		if !errors.Is(lost, ledger.ErrNoRoom) && !errors.Is(lost, ledger.ErrUnknownDevice) {
+			break
+		}
+	}
+	return fwk.AsStatus(lost)
+}
+
+// Unreserve undoes Reserve. A doubtful or confirmed pod keeps its charge.
+func (p *Plugin) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) {
+	if readCycle(state) == nil {
+		return
+	}
+	p.ledger.Forget(pod.UID)
+}
+
+// withNominated returns the node with the pods nominated to it whose priority is at least the pod's.
+func (p *Plugin) withNominated(n *ledger.Node, pod *v1.Pod) *ledger.Node {
+	var others []*v1.Pod
+	for _, info := range p.handle.NominatedPodsForNode(n.Name) {
+		if other := info.GetPod(); other.UID != pod.UID && priority(other) >= priority(pod) && n.Holder(other.UID) == nil {
+			others = append(others, other)
+		}
+	}
+	slices.SortFunc(others, func(a, b *v1.Pod) int {
+		return cmp.Or(cmp.Compare(priority(b), priority(a)), cmp.Compare(a.UID, b.UID))
+	})
+	for _, other := range others {
+		n = p.withPod(n, other)
+	}
+	return n
+}
+
+func priority(pod *v1.Pod) int32 {
+	if pod.Spec.Priority == nil {
+		return 0
+	}
+	return *pod.Spec.Priority
+}
