@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -121,12 +122,22 @@ func (e *env) until(what string, ok func(context.Context) bool) {
 // running is a scheduler of ours inside this process.
 type running struct {
 	ledger *ledger.Ledger
-	stop   func()
+	// lead starts scheduling, as gaining the lease does; stop ends the process.
+	lead, stop func()
 }
 
-// startScheduler runs the shipped configuration with the shipped rights. wrap, which may be nil, stands
-// between the scheduler and the API server.
+// startScheduler runs a scheduler that leads at once. wrap, which may be nil, stands between it and
+// the API server.
 func (e *env) startScheduler(wrap func(http.RoundTripper) http.RoundTripper) *running {
+	e.t.Helper()
+	r := e.startStandby(wrap)
+	r.lead()
+	return r
+}
+
+// startStandby runs the shipped configuration with the shipped rights up to the point where a real
+// one waits for the lease: its informers run, it schedules nothing.
+func (e *env) startStandby(wrap func(http.RoundTripper) http.RoundTripper) *running {
 	e.t.Helper()
 	file := filepath.Join(e.t.TempDir(), "config.yaml")
 	text, ok := manifests.SchedulerConfig()
@@ -174,9 +185,8 @@ func (e *env) startScheduler(wrap func(http.RoundTripper) http.RoundTripper) *ru
 		cancel()
 		e.t.Fatal(err)
 	}
-	done := make(chan struct{})
-	go func() { s.Run(ctx); close(done) }()
-	r := &running{ledger: factory.Ledger()}
+	var leading sync.WaitGroup
+	r := &running{ledger: factory.Ledger(), lead: func() { leading.Go(func() { s.Run(ctx) }) }}
 	stopped := false
 	r.stop = func() {
 		if stopped {
@@ -184,7 +194,7 @@ func (e *env) startScheduler(wrap func(http.RoundTripper) http.RoundTripper) *ru
 		}
 		stopped = true
 		cancel()
-		<-done
+		leading.Wait()
 		broadcaster.Shutdown()
 		informers.Shutdown()
 		if err := r.ledger.Check(); err != nil {
@@ -269,4 +279,3 @@ func want(t *testing.T, text string, parts ...string) {
 		}
 	}
 }
-
