@@ -1,4 +1,4 @@
 // Package kube pins the real control plane that the sandbox runs: etcd, kube-apiserver,
-// kube-controller-manager and the stock kube-scheduler, all built from modules. It is a module of its
+// kube-controller-manager, the stock kube-scheduler and kubectl, all built from modules. It is a module of its
 // own so that their dependencies never enter the product's.
 package kube

@@ -1,0 +1,75 @@
+# Everything a developer needs. The same flags hold for every Go command.
+
+GO      ?= go
+BIN     := bin
+GOFLAGS ?=
+export GOFLAGS
+# Tools are static; only the race detector needs C.
+BUILD   := CGO_ENABLED=0 $(GO) build -o $(BIN)/
+
+# Packages whose concurrency is checked by the race detector on each run.
+RACE    := ./topology/... ./eflib/... ./gcushare/... ./scheduler/...
+
+.DEFAULT_GOAL := help
+
+.PHONY: build
+build: ## Build every command into bin/
+	@mkdir -p $(BIN)
+	$(BUILD) $$($(GO) list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./...)
+
+.PHONY: kube
+kube: $(BIN)/gcu-sandbox ## Build the real control plane into the cache, if it is not there
+	@$(BIN)/gcu-sandbox binaries
+
+.PHONY: $(BIN)/gcu-sandbox
+$(BIN)/gcu-sandbox:
+	@mkdir -p $(BIN)
+	@$(BUILD) ./sandbox/cmd/gcu-sandbox
+
+.PHONY: demo
+demo: ## Place the example pods in a sandbox and show where they went (KEEP=1 leaves it running)
+	@mkdir -p $(BIN)
+	@echo "building gcu-sandbox and gcu-scheduler; the first time takes minutes"
+	@$(BUILD) ./sandbox/cmd/gcu-sandbox ./scheduler/cmd/gcu-scheduler
+	@$(BIN)/gcu-sandbox demo $(if $(KEEP),--keep)
+
+.PHONY: test
+test: kube verify ## What CI runs: formatting, vet, all tests, the race detector where it matters
+	$(GO) test -race -timeout 15m $$($(GO) list $(RACE) 2>/dev/null | grep -v /cmd/)
+	$(GO) test -timeout 15m $$($(GO) list ./... | grep -v -E '^github.com/topscloud/topscloud/(topology|eflib|gcushare|scheduler)(/|$$)'; $(GO) list ./scheduler/... | grep /cmd/)
+
+.PHONY: test-full
+test-full: kube verify ## test, with the long soaks and kill matrices
+	TOPSCLOUD_TEST_FULL=1 $(GO) test -race -timeout 2h $$($(GO) list $(RACE) 2>/dev/null | grep -v /cmd/)
+	TOPSCLOUD_TEST_FULL=1 $(GO) test -timeout 2h ./...
+
+.PHONY: integration
+integration: kube ## Only the tests that need the real control plane
+	$(GO) test -count=1 -timeout 15m ./sandbox/... $$($(GO) list ./test/... 2>/dev/null)
+
+.PHONY: bench
+bench: ## The benchmarks of the tree
+	$(GO) test -run '^$$' -bench . -benchmem $$($(GO) list $(RACE) 2>/dev/null | grep -v /cmd/)
+
+.PHONY: vet
+vet: ## go vet, for amd64 and arm64
+	$(GO) vet ./...
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) vet ./...
+
+.PHONY: verify
+verify: ## Formatting and vet
+	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "not gofmt'd:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+
+.PHONY: lint
+lint: ## golangci-lint with .golangci.yml
+	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@latest run
+
+.PHONY: clean
+clean: ## Remove bin/; the cached control plane stays
+	rm -rf $(BIN)
+
+.PHONY: help
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -1,0 +1,105 @@
+package binaries
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// The versions in hack/kube/go.mod; a test compares them. They stand here as well so that a binary
+// that runs outside the source tree still finds the cache.
+const (
+	KubernetesVersion = "v1.37.2"
+	EtcdVersion       = "v3.7.0"
+)
+
+// Names of the binaries.
+const (
+	Etcd              = "etcd"
+	APIServer         = "kube-apiserver"
+	ControllerManager = "kube-controller-manager"
+	Scheduler         = "kube-scheduler"
+	Kubectl           = "kubectl"
+)
+
+// target is one binary and the package it is built from.
+type target struct{ name, pkg string }
+
+func targets() []target {
+	return []target{
+		{Etcd, "go.etcd.io/etcd/server/v3"},
+		{APIServer, "k8s.io/kubernetes/cmd/kube-apiserver"},
+		{ControllerManager, "k8s.io/kubernetes/cmd/kube-controller-manager"},
+		{Scheduler, "k8s.io/kubernetes/cmd/kube-scheduler"},
+		{Kubectl, "k8s.io/kubernetes/cmd/kubectl"},
+	}
+}
+
+// Set is a complete cache folder.
+type Set struct{ dir string }
+
+// Path returns the file of a binary named above.
+func (s Set) Path(name string) string { return filepath.Join(s.dir, name) }
+
+// Dir returns the folder that holds the binaries.
+func (s Set) Dir() string { return s.dir }
+
+// CacheRoot returns the folder that holds one folder per pair of versions:
+// $XDG_CACHE_HOME/topscloud/kube, or the same below ~/.cache.
+func CacheRoot() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the cache folder: %w", err)
+	}
+	return filepath.Join(dir, "topscloud", "kube"), nil
+}
+
+// Key names the folder of these versions on this platform.
+func Key() string {
+	return fmt.Sprintf("k8s-%s_etcd-%s_%s-%s", KubernetesVersion, EtcdVersion, runtime.GOOS, runtime.GOARCH)
+}
+
+// missing returns the targets that dir lacks.
+func missing(dir string) ([]target, error) {
+	var out []target
+	for _, t := range targets() {
+		info, err := os.Stat(filepath.Join(dir, t.name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			out = append(out, t)
+		case err != nil:
+			return nil, err
+		case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
+			return nil, fmt.Errorf("%s: not an executable file; remove it", filepath.Join(dir, t.name))
+		}
+	}
+	return out, nil
+}
+
+// FindSource looks for the folder with hack/kube/go.mod: upwards from the working directory, then
+// upwards from the running program.
+func FindSource() (string, bool) {
+	var starts []string
+	if dir, err := os.Getwd(); err == nil {
+		starts = append(starts, dir)
+	}
+	if exe, err := os.Executable(); err == nil {
+		starts = append(starts, filepath.Dir(exe))
+	}
+	for _, dir := range starts {
+		for {
+			if _, err := os.Stat(filepath.Join(dir, "hack", "kube", "go.mod")); err == nil {
+				return dir, true
+			}
+			parent := filepath.Dir(dir)
+			if parent == dir {
+				break
+			}
+			dir = parent
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,86 @@
+package simnode
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/topscloud/topscloud/internal/contract"
+)
+
+// Annotations of the sandbox. They are not part of the product's contract.
+const (
+	FaultAnnotation    = "gcu.sandbox/fault"
+	RunForAnnotation   = "gcu.sandbox/run-for"
+	ExitCodeAnnotation = "gcu.sandbox/exit-code"
+	InitForAnnotation  = "gcu.sandbox/init-for"
+	StopForAnnotation  = "gcu.sandbox/stop-for"
+)
+
+// Fault is a parsed FaultAnnotation.
+type Fault struct {
+	Stop, Restart, Reboot bool
+	// Failed and Gone are card minors.
+	Failed, Gone []int
+}
+
+// ParseFault reads the annotation's value.
+func ParseFault(text string) (Fault, error) {
+	var f Fault
+	for _, word := range strings.Split(text, ",") {
+		word = strings.TrimSpace(word)
+		key, value, hasValue := strings.Cut(word, "=")
+		minor, err := strconv.Atoi(value)
+		card := hasValue && err == nil && minor >= 0 && minor < contract.MaxCards
+		switch {
+		case word == "":
+		case word == "stop":
+			f.Stop = true
+		case word == "restart":
+			f.Restart = true
+		case word == "reboot":
+			f.Reboot = true
+		case key == "card-fail" && card:
+			f.Failed = append(f.Failed, minor)
+		case key == "card-gone" && card:
+			f.Gone = append(f.Gone, minor)
+		default:
+			return Fault{}, fmt.Errorf("fault %q: want stop, restart, reboot, card-fail=<minor> or card-gone=<minor>, comma-separated", word)
+		}
+	}
+	return f, nil
+}
+
+// String returns the annotation's value.
+func (f Fault) String() string {
+	var words []string
+	for _, w := range []struct {
+		on   bool
+		word string
+	}{{f.Stop, "stop"}, {f.Restart, "restart"}, {f.Reboot, "reboot"}} {
+		if w.on {
+			words = append(words, w.word)
+		}
+	}
+	for _, m := range f.Failed {
+		words = append(words, fmt.Sprintf("card-fail=%d", m))
+	}
+	for _, m := range f.Gone {
+		words = append(words, fmt.Sprintf("card-gone=%d", m))
+	}
+	return strings.Join(words, ",")
+}
+
+// apply returns the cards as the node agent would report them under the fault.
+func (f Fault) apply(d contract.NodeDevices) contract.NodeDevices {
+	d.Devices = slices.DeleteFunc(slices.Clone(d.Devices), func(c contract.NodeDevice) bool {
+		return slices.Contains(f.Gone, c.Minor)
+	})
+	for i := range d.Devices {
+		if slices.Contains(f.Failed, d.Devices[i].Minor) {
+			d.Devices[i].Health = "simulated fault: uncorrectable memory error"
+		}
+	}
+	return d
+}

@@ -1,0 +1,257 @@
+package simnode
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/topscloud/topscloud/internal/contract"
+)
+
+// node is one simulated node. Only the worker that serves it touches admitted.
+type node struct {
+	Machine
+	manager *Manager
+	names   *contract.Names
+	index   int
+	// admitted holds the pods kubelet has taken since it started; the informer may be behind.
+	admitted map[types.UID]bool
+}
+
+func (n *node) address() string { return fmt.Sprintf("198.19.%d.%d", n.index/250, n.index%250+1) }
+
+// register creates the Node object or brings an existing one up to date.
+func (n *node) register(ctx context.Context) error {
+	devices, err := contract.EncodeDevices(n.Devices)
+	if err != nil {
+		return err
+	}
+	cards := newNodeCards(n.Devices, n.names, true, nil)
+	want := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: n.Name, Labels: n.labels(n.names),
+			Annotations: map[string]string{n.names.DevicesKey: devices},
+		},
+		Status: corev1.NodeStatus{
+			Capacity:    n.resources(cards.total()),
+			Allocatable: n.resources(cards.total()),
+			Addresses:   []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: n.address()}, {Type: corev1.NodeHostName, Address: n.Name}},
+			NodeInfo: corev1.NodeSystemInfo{
+				Architecture: "amd64", OperatingSystem: "linux", KubeletVersion: "v1.37.2", OSImage: "gcu-sandbox",
+				KernelVersion: "simulated", ContainerRuntimeVersion: "simulated://1", MachineID: n.Name, SystemUUID: n.Name, BootID: n.Name,
+			},
+			Conditions: readyConditions(time.Now()),
+		},
+	}
+	nodes := n.manager.client.CoreV1().Nodes()
+	if err := n.renewLease(ctx, time.Now()); err != nil {
+		return err
+	}
+	_, err = nodes.Create(ctx, want, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	// The labels an administrator has changed stay: discovery writes them when a node is new.
+	return n.writeReady(ctx, time.Now())
+}
+
+// resources returns the host's resources and the given GCU units.
+func (n *node) resources(u units) corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU:                          *resource.NewQuantity(n.CPUs, resource.DecimalSI),
+		corev1.ResourceMemory:                       *resource.NewQuantity(n.MemoryGiB<<30, resource.BinarySI),
+		corev1.ResourceEphemeralStorage:             *resource.NewQuantity(1<<40, resource.BinarySI),
+		corev1.ResourcePods:                         *resource.NewQuantity(250, resource.DecimalSI),
+		corev1.ResourceName(n.names.ResourceWhole):  *resource.NewQuantity(u.whole, resource.DecimalSI),
+		corev1.ResourceName(n.names.ResourceMemory): *resource.NewQuantity(u.memory, resource.DecimalSI),
+		corev1.ResourceName(n.names.ResourceSlice):  *resource.NewQuantity(u.slices, resource.DecimalSI),
+	}
+}
+
+// sync brings the node's pods and its report one step forward. It returns when to come back even
+// without an event.
+func (n *node) sync(ctx context.Context) (time.Duration, error) {
+	obj, err := n.manager.nodeLister.Get(n.Name)
+	if apierrors.IsNotFound(err) {
+		return 0, nil // not seen yet, or deleted: kubelet does not register again by itself either
+	}
+	if err != nil {
+		return 0, err
+	}
+	fault, err := ParseFault(obj.Annotations[FaultAnnotation])
+	if err != nil {
+		fault = Fault{} // a typo must not stop the node
+	}
+	if fault.Stop {
+		n.admitted = nil
+		return 0, nil
+	}
+	devices := fault.apply(n.Devices)
+	all, err := n.manager.podsOf(n.Name)
+	if err != nil {
+		return 0, err
+	}
+	if fault.Restart || fault.Reboot {
+		return 0, n.restart(ctx, all, devices, fault)
+	}
+	live := slices.DeleteFunc(slices.Clone(all), finished)
+	if err := n.report(ctx, obj, devices, live); err != nil {
+		return 0, err
+	}
+	return n.syncPods(ctx, obj, devices, all)
+}
+
+// syncPods serves the pods in the order in which kubelet would: those it has taken, then by age.
+func (n *node) syncPods(ctx context.Context, obj *corev1.Node, devices contract.NodeDevices, pods []*corev1.Pod) (time.Duration, error) {
+	if n.admitted == nil {
+		n.admitted = map[types.UID]bool{}
+	}
+	seen := map[types.UID]bool{}
+	var taken, fresh []*corev1.Pod
+	for _, p := range pods {
+		seen[p.UID] = true
+		switch {
+		case finished(p):
+		case p.Status.StartTime != nil || n.admitted[p.UID]:
+			n.admitted[p.UID] = true
+			taken = append(taken, p)
+		default:
+			fresh = append(fresh, p)
+		}
+	}
+	maps.DeleteFunc(n.admitted, func(uid types.UID, _ bool) bool { return !seen[uid] })
+	slices.SortFunc(fresh, byAge)
+
+	var errs []error
+	var wake time.Duration
+	for _, p := range fresh {
+		if p.DeletionTimestamp != nil {
+			continue // never started: the loop below removes it
+		}
+		cards := newNodeCards(devices, n.names, n.sharing(obj), taken)
+		status := start(p, address{n.address(), n.manager.nextAddress()}, n.manager.options.Now())
+		if why := admit(p, obj, n.resources(units{}), cards, taken, n.names); why != nil {
+			status = refused(p, why, n.manager.options.Now())
+		} else {
+			n.admitted[p.UID] = true
+			taken = append(taken, p)
+		}
+		errs = append(errs, n.writeStatus(ctx, p, status))
+	}
+	for _, p := range pods {
+		if p.DeletionTimestamp == nil && p.Status.StartTime == nil {
+			continue // just admitted: its event brings us back
+		}
+		s := next(p, n.manager.options.Now())
+		errs = append(errs, n.do(ctx, p, s))
+		if s.after > 0 && (wake == 0 || s.after < wake) {
+			wake = s.after
+		}
+	}
+	return wake, errors.Join(errs...)
+}
+
+// do carries out a step.
+func (n *node) do(ctx context.Context, p *corev1.Pod, s step) error {
+	if s.status != nil {
+		if err := n.writeStatus(ctx, p, s.status); err != nil {
+			return err
+		}
+	}
+	if !s.remove {
+		return nil
+	}
+	zero := int64(0)
+	err := n.manager.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: &zero, Preconditions: &metav1.Preconditions{UID: &p.UID},
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// writeStatus replaces the pod's status; a conflict means that the informer is behind.
+func (n *node) writeStatus(ctx context.Context, p *corev1.Pod, status *corev1.PodStatus) error {
+	p = p.DeepCopy()
+	p.Status = *status
+	_, err := n.manager.client.CoreV1().Pods(p.Namespace).UpdateStatus(ctx, p, metav1.UpdateOptions{})
+	return err
+}
+
+// restart plays a restart of kubelet, or of the machine, and then takes the word out of the fault.
+func (n *node) restart(ctx context.Context, pods []*corev1.Pod, devices contract.NodeDevices, f Fault) error {
+	n.admitted = nil
+	now := n.manager.options.Now()
+	var errs []error
+	for _, p := range pods {
+		if finished(p) || p.Status.StartTime == nil || p.DeletionTimestamp != nil {
+			continue
+		}
+		if why := readmit(p, devices, n.names, f.Reboot); why != nil {
+			errs = append(errs, n.writeStatus(ctx, p, refused(p, why, now)))
+		} else if f.Reboot {
+			errs = append(errs, n.writeStatus(ctx, p, restarted(p, now)))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	f.Restart, f.Reboot = false, false
+	return n.manager.SetFault(ctx, n.Name, f.String())
+}
+
+func (n *node) sharing(obj *corev1.Node) bool { return obj.Labels[n.names.SharingLabel] == "true" }
+
+// report writes the cards and the allocatable amounts, if they differ from what the Node says.
+func (n *node) report(ctx context.Context, obj *corev1.Node, devices contract.NodeDevices, live []*corev1.Pod) error {
+	nodes := n.manager.client.CoreV1().Nodes()
+	text, err := contract.EncodeDevices(devices)
+	if err != nil {
+		return err
+	}
+	if obj.Annotations[n.names.DevicesKey] != text {
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{n.names.DevicesKey: text}}})
+		if err != nil {
+			return err
+		}
+		if _, err := nodes.Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			return err
+		}
+	}
+	cards := newNodeCards(devices, n.names, n.sharing(obj), live)
+	capacity := n.resources(newNodeCards(devices, n.names, true, nil).total())
+	alloc := n.resources(allocatable(cards.free(), live, n.names))
+	if equal(obj.Status.Capacity, capacity) && equal(obj.Status.Allocatable, alloc) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"capacity": capacity, "allocatable": alloc}})
+	if err != nil {
+		return err
+	}
+	_, err = nodes.Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
+}
+
+func equal(a, b corev1.ResourceList) bool {
+	return reflect.DeepEqual(amounts(a), amounts(b))
+}
+
+func amounts(l corev1.ResourceList) map[corev1.ResourceName]int64 {
+	out := make(map[corev1.ResourceName]int64, len(l))
+	for name, q := range l {
+		out[name] = q.MilliValue()
+	}
+	return out
+}
