@@ -61,6 +61,7 @@ var places = []struct {
 	{"test", place{"test", top}},
 	{"hack", place{"hack", top}},
 	{"internal/arch", place{"arch", top}},
+	{"docs", place{"docs", top}}, // tests of the documents
 }
 
 // top is the level of what may import anything and is imported by nothing below it.
