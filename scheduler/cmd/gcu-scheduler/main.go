@@ -5,14 +5,10 @@ import (
 	"os"
 
 	"k8s.io/component-base/cli"
-	"k8s.io/kubernetes/cmd/kube-scheduler/app"
-
-	_ "github.com/google/go-cmp/cmp"
-	_ "github.com/spf13/cobra"
-	_ "golang.org/x/sys/unix"
-	_ "k8s.io/kubectl/pkg/util/term"
-	_ "k8s.io/kubernetes/pkg/scheduler/testing"
-	_ "sigs.k8s.io/yaml"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // client metrics
+	_ "k8s.io/component-base/metrics/prometheus/version"  // version metric
 )
 
-func main() { os.Exit(cli.Run(app.NewSchedulerCommand())) }
+func main() {
+	os.Exit(cli.Run(newCommand()))
+}

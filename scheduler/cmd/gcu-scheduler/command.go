@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/cli/globalflag"
+	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/term"
+	"k8s.io/component-base/version/verflag"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+
+	"github.com/topscloud/topscloud/scheduler/gcufit"
+)
+
+// newCommand is kube-scheduler's command with our plugin registered and the order of plugins checked
+// before the first pod is looked at.
+func newCommand() *cobra.Command {
+	opts := options.NewOptions()
+	cmd := &cobra.Command{
+		Use: "gcu-scheduler",
+		Long: `gcu-scheduler is kube-scheduler with the plugin GCUFit, which places pods that
+ask for GCU cards or parts of them. It takes all flags of kube-scheduler. The
+file given by --config must enable GCUFit in its profiles: in multiPoint, and
+once more in filter, postFilter and bind, so that it comes before the in-tree
+plugins there.`,
+		Args: cobra.NoArgs,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			// Feature gates have to be set before anything reads them.
+			return opts.ComponentGlobalsRegistry.Set()
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			verflag.PrintAndExitIfRequested()
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return run(ctx, cmd, opts)
+		},
+	}
+	flags := opts.Flags
+	verflag.AddFlags(flags.FlagSet("global"))
+	globalflag.AddGlobalFlags(flags.FlagSet("global"), cmd.Name(), logs.SkipLoggingConfigurationFlags())
+	for _, set := range flags.FlagSets {
+		cmd.Flags().AddFlagSet(set)
+	}
+	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
+	cliflag.SetUsageAndHelpFunc(cmd, *flags, columns)
+	return cmd
+}
+
+func run(ctx context.Context, cmd *cobra.Command, opts *options.Options) error {
+	gates := opts.ComponentGlobalsRegistry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
+	if err := logsapi.ValidateAndApply(opts.Logs, gates); err != nil {
+		return fmt.Errorf("logging: %w", err)
+	}
+	cliflag.PrintFlags(cmd.Flags())
+	factory := new(gcufit.Factory)
+	config, scheduler, err := app.Setup(ctx, opts, app.WithPlugin(gcufit.Name, factory.New))
+	if err != nil {
+		return err
+	}
+	if err := checkProfiles(scheduler.Profiles); err != nil {
+		return err
+	}
+	opts.ComponentGlobalsRegistry.AddMetrics()
+	return app.Run(ctx, config, scheduler)
+}
