@@ -26,7 +26,7 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 		}
 	}
 	if text := miss.Text(p.names); text != "" {
-		return nil, fwk.NewStatus(fwk.Unschedulable, text+".")
+		return nil, fwk.NewStatus(fwk.Unschedulable, text)
 	}
 	return nil, fwk.NewStatus(fwk.Unschedulable)
 }
