@@ -64,7 +64,7 @@ verify: ## Formatting and vet
 
 .PHONY: lint
 lint: ## golangci-lint with .golangci.yml
-	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@latest run
+	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
 
 .PHONY: clean
 clean: ## Remove bin/; the cached control plane stays

@@ -119,6 +119,8 @@ func (s *Sandbox) controllerManagerSpec() (process.Spec, error) {
 		"--service-account-private-key-file="+s.authority.ServiceAccountKeyFile(),
 		"--root-ca-file="+s.authority.CAFile(),
 		"--cluster-signing-cert-file="+s.authority.CAFile(), "--cluster-signing-key-file="+s.authority.CAKeyFile(),
+		// Starting some forty controllers within the default of 20 requests a second takes five seconds.
+		"--kube-api-qps=200", "--kube-api-burst=400",
 		"--profiling=false",
 	)
 	if g := s.options.NodeMonitorGracePeriod; g > 0 {
