@@ -27,6 +27,7 @@ rules:
 - {apiGroups: [""], resources: [pods/status], verbs: [patch, update]}
 - {apiGroups: [""], resources: [events], verbs: [create, patch]}
 - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create, get, update]}
+- {apiGroups: [topscloud.dev], resources: [gcurecords], verbs: [write-records]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -46,7 +47,15 @@ func (s *Sandbox) bootstrap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, text := range [][]byte{rbac, []byte(simNodesRBAC)} {
+	roles, err := manifests.Roles()
+	if err != nil {
+		return err
+	}
+	policy, err := manifests.RecordPolicy()
+	if err != nil {
+		return err
+	}
+	for _, text := range [][]byte{rbac, roles, []byte(simNodesRBAC), policy} {
 		if _, err := applier.Apply(ctx, text); err != nil {
 			return err
 		}
