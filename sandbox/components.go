@@ -149,6 +149,7 @@ func (s *Sandbox) gcuSchedulerSpec() (process.Spec, error) {
 	}
 	// With a configuration file, --kubeconfig is refused or ignored; the file names it.
 	args = append(withoutFlag(args, "--kubeconfig="), "--config="+config)
+	args = append(args, s.options.GCUSchedulerArgs...)
 	return s.spec(GCUScheduler, s.options.GCUScheduler, s.gates(args)), nil
 }
 

@@ -58,17 +58,24 @@ func defaultDataDir() string {
 }
 
 func binariesCommand(g *global) *cobra.Command {
-	return &cobra.Command{
+	var oldest bool
+	cmd := &cobra.Command{
 		Use:   "binaries",
 		Short: "Build the control plane into the cache, if it is not there, and print where it is",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			set, err := binaries.Ensure(cmd.Context(), binaries.Options{Source: g.source, Log: os.Stderr})
+			ensure := binaries.Ensure
+			if oldest {
+				ensure = binaries.EnsureOldest
+			}
+			set, err := ensure(cmd.Context(), binaries.Options{Source: g.source, Log: os.Stderr})
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), set.Dir())
+			fmt.Fprintln(cmd.OutOrStdout(), filepath.Dir(set.Path(binaries.APIServer)))
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&oldest, "oldest", false, "the oldest control plane that gcu-scheduler supports ("+binaries.OldestKubernetesVersion+")")
+	return cmd
 }
