@@ -7,7 +7,9 @@ BIN     := bin
 GOFLAGS ?=
 CGO_ENABLED := 0
 export GOFLAGS CGO_ENABLED
-BUILD   := $(GO) build -o $(BIN)/
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+KUBE_VERSION := $(shell sed -n 's/^require k8s.io.kubernetes //p; s/^	k8s.io.kubernetes //p' go.mod | head -n 1)
+BUILD   := $(GO) build -ldflags "-X github.com/topscloud/topscloud/internal/app.version=$(VERSION) -X k8s.io/component-base/version.gitVersion=$(KUBE_VERSION)" -o $(BIN)/
 RACETEST := CGO_ENABLED=1 $(GO) test -race
 
 # Packages whose concurrency is checked by the race detector on each run.
