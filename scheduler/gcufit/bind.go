@@ -59,7 +59,7 @@ func (p *Plugin) bind(ctx context.Context, pod *v1.Pod, binding *v1.Binding) *fw
 		case refused:
 			return fwk.AsStatus(err)
 		case notSent:
-			if backoff.Steps > 0 && pause(ctx, backoff.Step()) {
+			if backoff.Steps > 0 && p.pause(ctx, backoff.Step()) {
 				continue
 			}
 			return fwk.AsStatus(err)
@@ -70,7 +70,7 @@ func (p *Plugin) bind(ctx context.Context, pod *v1.Pod, binding *v1.Binding) *fw
 			if now == nil {
 				return status
 			}
-			if backoff.Steps > 0 && pause(ctx, backoff.Step()) {
+			if backoff.Steps > 0 && p.pause(ctx, backoff.Step()) {
 				if h := p.ledger.Rebase(pod.UID, now.ResourceVersion); h {
 					binding.ResourceVersion = now.ResourceVersion
 					continue

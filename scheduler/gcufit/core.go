@@ -33,6 +33,8 @@ type core struct {
 	waiting       *waiting
 	settler       *settler
 	problems      *problems
+	// pause waits between two tries of one Binding; it returns false when ctx ended first.
+	pause func(ctx context.Context, d time.Duration) bool
 
 	// lead guards the one-time check that the informers are as new as the moment this process began to
 	// schedule; led says that it was made.
@@ -46,6 +48,7 @@ func newCore(ctx context.Context, args *config.Args, handle fwk.Handle) (*core, 
 		ledger: ledger.New(args.Names), client: handle.ClientSet(),
 		waiting:  newWaiting(handle),
 		problems: newProblems(handle),
+		pause:    pause,
 	}
 	c.settler = newSettler(ctx, c)
 	informers := handle.SharedInformerFactory().Core().V1()
@@ -59,6 +62,7 @@ func newCore(ctx context.Context, args *config.Args, handle fwk.Handle) (*core, 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
+	go c.settler.run()
 	return c, nil
 }
 

@@ -40,7 +40,7 @@ type settler struct {
 }
 
 func newSettler(ctx context.Context, c *core) *settler {
-	s := &settler{
+	return &settler{
 		core: c,
 		// The context is kept because a settler's work outlives the calls that cause it.
 		ctx: ctx,
@@ -48,8 +48,6 @@ func newSettler(ctx context.Context, c *core) *settler {
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](100*time.Millisecond, 30*time.Second),
 			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "gcu_settle"}),
 	}
-	go s.run()
-	return s
 }
 
 func (s *settler) run() {
