@@ -55,6 +55,7 @@ func newProcess(w *world) *process {
 		pods: p.podInformer, waiting: newWaiting(p), problems: newProblems(&modelHandle{p: p}),
 		pause: func(context.Context, time.Duration) bool { w.perturb(); return !p.dead },
 	}
+	c.takeover = takeover{core: c, parallel: 1}
 	c.settler = &settler{core: c, ctx: ctx, queue: p.settle}
 	c.feed = feed.New(ctx, c.ledger, feed.Options{
 		RecordTimeout: args.RecordTimeout, Changed: func(node string) { c.changed(ctx, node) }, Gone: c.waiting.remove,

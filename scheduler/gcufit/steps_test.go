@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/topscloud/topscloud/gcushare/ledger"
 	"github.com/topscloud/topscloud/gcushare/ledger/ledgertest"
 	"github.com/topscloud/topscloud/internal/contract"
 )
@@ -235,7 +236,7 @@ func (w *world) failOver() {
 	w.note("the leader dies")
 	old := w.leader
 	for _, f := range old.binding {
-		if h := old.core.ledger.Holder(f.pod.UID); h != nil && w.chance(60) {
+		if h := old.core.ledger.Holder(f.pod.UID); h != nil && h.State == ledger.InFlight && h.Node == f.node && w.chance(60) {
 			if b, err := old.plugin.newBinding(f.pod, f.node, h, readCycle(f.state).req); err == nil {
 				w.late = append(w.late, b)
 			}
