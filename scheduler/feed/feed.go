@@ -147,12 +147,13 @@ func (f *Feed) observePod(ctx context.Context, obj any) {
 	if pod.Spec.NodeName != "" {
 		f.options.Gone(pod.UID)
 	}
+	// Whoever told the ledger of the pod first, its time runs; the queue keeps the earliest of several.
+	if h := f.ledger.Holder(pod.UID); h != nil && h.State == ledger.Unrecorded && !h.Overdue {
+		klog.FromContext(ctx).V(2).Info("Pod is bound without a GCU record", "pod", klog.KObj(pod), "node", h.Node)
+		f.overdue.AddAfter(pod.UID, f.options.RecordTimeout)
+	}
 	if outcome == ledger.Unchanged {
 		return
-	}
-	if h := f.ledger.Holder(pod.UID); h != nil && h.State == ledger.Unrecorded && !h.Overdue {
-		klog.FromContext(ctx).V(2).Info("Pod was bound without a GCU record", "pod", klog.KObj(pod), "node", h.Node)
-		f.overdue.AddAfter(pod.UID, f.options.RecordTimeout)
 	}
 	if node := pod.Spec.NodeName; node != "" {
 		f.options.Changed(node)

@@ -247,4 +247,5 @@ func (w *world) failOver() {
 		w.leader = newProcess(w)
 	}
 	w.leader.lead()
+	clear(w.overdue) // its time runs anew
 }
