@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -25,6 +26,7 @@ type core struct {
 	client        clientset.Interface
 	pods          cache.SharedIndexInformer
 	waiting       *waiting
+	nominations   *nominations
 	settler       *settler
 	problems      *problems
 	// pause waits between two tries of one Binding; it returns false when ctx ended first.
@@ -36,9 +38,10 @@ func newCore(ctx context.Context, args *config.Args, handle fwk.Handle) (*core, 
 	c := &core{
 		names: args.Names, recordTimeout: args.RecordTimeout,
 		ledger: ledger.New(args.Names), client: handle.ClientSet(),
-		waiting:  newWaiting(handle),
-		problems: newProblems(handle),
-		pause:    pause,
+		waiting:     newWaiting(handle),
+		nominations: newNominations(),
+		problems:    newProblems(handle),
+		pause:       pause,
 	}
 	c.takeover = takeover{core: c, parallel: 16}
 	c.settler = newSettler(ctx, c)
@@ -48,13 +51,21 @@ func newCore(ctx context.Context, args *config.Args, handle fwk.Handle) (*core, 
 	c.feed, err = feed.Start(ctx, c.ledger, informers.Pods(), informers.Nodes(), feed.Options{
 		RecordTimeout: args.RecordTimeout,
 		Changed:       func(node string) { c.changed(ctx, node) },
-		Gone:          c.waiting.remove,
+		Gone:          func(uid types.UID) { c.waitsNoMore(ctx, uid, "") },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
 	go c.settler.run()
 	return c, nil
+}
+
+// waitsNoMore follows up on a pod that got its place on a node, or is gone (no node).
+func (c *core) waitsNoMore(ctx context.Context, uid types.UID, node string) {
+	c.waiting.remove(uid)
+	if was := c.nominations.end(uid); was != "" && was != node {
+		c.changed(ctx, was)
+	}
 }
 
 // changed follows up on a change of a node that no scheduling event may tell of, or tells too early.

@@ -52,13 +52,13 @@ func newProcess(w *world) *process {
 	}
 	c := &core{
 		names: w.names, recordTimeout: args.RecordTimeout, ledger: ledger.New(w.names), client: &modelClient{p: p},
-		pods: p.podInformer, waiting: newWaiting(p), problems: newProblems(&modelHandle{p: p}),
+		pods: p.podInformer, waiting: newWaiting(p), nominations: newNominations(), problems: newProblems(&modelHandle{p: p}),
 		pause: func(context.Context, time.Duration) bool { w.perturb(); return !p.dead },
 	}
 	c.takeover = takeover{core: c, parallel: 1}
 	c.settler = &settler{core: c, ctx: ctx, queue: p.settle}
 	c.feed = feed.New(ctx, c.ledger, feed.Options{
-		RecordTimeout: args.RecordTimeout, Changed: func(node string) { c.changed(ctx, node) }, Gone: c.waiting.remove,
+		RecordTimeout: args.RecordTimeout, Changed: func(node string) { c.changed(ctx, node) }, Gone: func(uid types.UID) { c.waitsNoMore(ctx, uid, "") },
 	})
 	p.core, p.plugin = c, &Plugin{core: c, handle: &modelHandle{p: p}, args: args}
 	p.podInformer.feed.deliver = toHandler(c.feed.PodHandler(ctx))
