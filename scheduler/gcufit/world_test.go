@@ -55,6 +55,17 @@ type change struct {
 var podResource = schema.GroupResource{Resource: "pods"}
 
 func newWorld(seed uint64) *world {
+	w := bareWorld(seed)
+	for i := range 3 {
+		w.addMachine(fmt.Sprintf("n%d", i))
+	}
+	w.leader = newProcess(w)
+	w.leader.lead()
+	return w
+}
+
+// bareWorld is a world without machines and schedulers.
+func bareWorld(seed uint64) *world {
 	w := &world{
 		rng: rand.New(rand.NewPCG(seed, 0)), names: contract.Default(),
 		pods: map[string]*v1.Pod{}, nodes: map[string]*v1.Node{}, machines: map[string]*machine{},
@@ -64,11 +75,6 @@ func newWorld(seed uint64) *world {
 	for _, s := range steps {
 		w.totalWeight += s.weight
 	}
-	for i := range 3 {
-		w.addMachine(fmt.Sprintf("n%d", i))
-	}
-	w.leader = newProcess(w)
-	w.leader.lead()
 	return w
 }
 
