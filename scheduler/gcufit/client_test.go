@@ -48,6 +48,9 @@ func (c *modelClient) Bind(_ context.Context, b *v1.Binding, _ metav1.CreateOpti
 		return err
 	}
 	sent := b.DeepCopy()
+	if c.p.answers != nil {
+		return c.p.answers(w, sent)
+	}
 	var err error
 	switch way := w.rng.IntN(100); {
 	case w.calm || way < 50:
@@ -89,6 +92,9 @@ func (c *modelClient) Get(_ context.Context, name string, _ metav1.GetOptions) (
 		return nil, err
 	}
 	pod, ok := w.pods[name]
+	if c.p.beforeAnswer != nil {
+		c.p.beforeAnswer()
+	}
 	w.perturb()
 	switch {
 	case c.p.dead:

@@ -27,6 +27,9 @@ func newFixture(t testing.TB, nodes ...*v1.Node) *fixture {
 	}
 	w.leader = newProcess(w)
 	w.leader.deliverAll()
+	if err := w.leader.core.ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	ledgertest.Guard(t, w.leader.core.ledger)
 	t.Cleanup(func() {
 		w.leader.kill()

@@ -137,6 +137,9 @@ func (w *world) deleteNode(node *v1.Node) {
 func (w *world) mend() {
 	for _, name := range []string{"n0", "n1", "n2"} {
 		m := w.machines[name]
+		if m == nil {
+			continue
+		}
 		m.private, m.garbled, m.cordoned = false, false, ""
 		for i := range m.cards {
 			m.absent[i], m.cards[i].Health, m.cards[i].MemoryMiB = false, "", cardMiB

@@ -32,6 +32,10 @@ type process struct {
 
 	podInformer, nodeInformer *informer
 
+	// answers, unless nil, answers each Binding; beforeAnswer runs before a read is answered.
+	answers      func(*world, *v1.Binding) error
+	beforeAnswer func()
+
 	entries   map[types.UID]*entry // the queue: every pending pod the hints' listener knows
 	nominated map[types.UID]string
 	nodes     map[string]*v1.Node // the scheduler's cache of nodes
