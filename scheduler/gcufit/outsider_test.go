@@ -77,16 +77,13 @@ func TestForgedRecord(t *testing.T) {
 // Case 05: the init phase is charged while it lasts, and its room comes back when it is over.
 func TestInitContainerGivesBack(t *testing.T) {
 	m := ledgertest.Names.ResourceMemory
-	f := newFixture(t, ledgertest.Node("n1", 32*gib, 32*gib))
-	f.create(
-		ledgertest.Pod("other", ledgertest.Memory(32), ledgertest.Recorded("n1", ledgertest.Share("app", "n1", 1, 1*gib))),
-		ledgertest.Pod("p", ledgertest.Init("init", m, 30), ledgertest.App("a", m, 4), ledgertest.App("b", m, 4)),
-	)
+	f := newFixture(t, ledgertest.Node("n1", 16*gib))
+	f.create(ledgertest.Pod("p", ledgertest.Init("init", m, 15), ledgertest.App("a", m, 4), ledgertest.App("b", m, 4)))
 	f.deliverAll()
 	if !f.run("p") {
 		t.Fatal("p does not fit")
 	}
-	if got := f.used("n1", 0); got != 30*gib {
+	if got := f.used("n1", 0); got != 15*gib {
 		t.Errorf("%d MiB while init runs", got)
 	}
 	f.deliverAll()
