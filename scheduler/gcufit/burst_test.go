@@ -69,6 +69,8 @@ func TestBurstOfFiftyPods(t *testing.T) {
 		f.create(pod)
 		pods = append(pods, f.w.pods[pod.Name])
 	}
+	for f.podInformer.pump() { // the store knows them; neither listener does
+	}
 	flights := make(chan *flight)
 	var binders, others sync.WaitGroup
 	for range 8 {
