@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 var (
@@ -73,5 +75,21 @@ func play(t *testing.T, seed uint64, count int) {
 			t.Errorf("step %d: %v\n\nlast steps:\n%s\n\nreplay with -gcufit.seed=%d", at, w.failure, strings.Join(w.trace[max(0, len(w.trace)-60):], "\n"), seed)
 			return
 		}
+	}
+}
+
+// TestModelReplays holds the model to its word that a seed plays the same world again.
+func TestModelReplays(t *testing.T) {
+	tell := func() string {
+		w := newWorld(7)
+		defer func() { w.leader.kill() }()
+		for range 700 {
+			w.step()
+		}
+		w.rest()
+		return strings.Join(w.trace, "\n") + w.leader.core.ledger.Dump()
+	}
+	if diff := cmp.Diff(tell(), tell()); diff != "" {
+		t.Error(diff)
 	}
 }
