@@ -109,8 +109,14 @@ func (s *settler) bound(now *v1.Pod, binding *v1.Binding, cause error) *fwk.Stat
 	return fwk.AsStatus(fmt.Errorf("the pod was bound to node %s by someone else: %w", now.Spec.NodeName, cause))
 }
 
-// settle decides about the pods of one name that are in doubt. It reports whether nothing is left to do.
+// settle decides about the pods of one name that are in doubt, and about those that the take-over charged
+// from a list. It reports whether nothing is left to do.
 func (s *settler) settle(key types.NamespacedName) bool {
+	decided := s.decide(key)
+	return s.core.takeover.giveBack(s.ctx) && decided
+}
+
+func (s *settler) decide(key types.NamespacedName) bool {
 	logger := klog.FromContext(s.ctx)
 	ctx, cancel := context.WithTimeout(s.ctx, getTimeout)
 	defer cancel()

@@ -53,8 +53,12 @@ func (c *core) ready(ctx context.Context) error {
 			return fmt.Errorf("take over from the scheduler before: %w", err)
 		}
 		t.done, t.fenced = true, nil
+		if t.giveBackLocked(ctx); len(t.borrowed) > 0 {
+			// No event need ever come of them, so the settler looks again until none is left.
+			first := t.borrowed[0]
+			c.settler.queue.Add(types.NamespacedName{Namespace: first.Namespace, Name: first.Name})
+		}
 	}
-	t.giveBack(ctx)
 	return nil
 }
 
@@ -145,12 +149,19 @@ func notFoundIsFine(errs []error) error {
 	return errors.Join(errs...)
 }
 
-// giveBack lets go of borrowed pods: those in the informer's store are the feed's from now on, and those
-// that are not, though the store has come past the reading, are gone.
-func (t *takeover) giveBack(ctx context.Context) {
-	if len(t.borrowed) == 0 {
-		return
+// giveBack lets go of the borrowed pods it can, and reports whether none is left. It never waits.
+func (t *takeover) giveBack(ctx context.Context) bool {
+	if !t.mu.TryLock() {
+		return false
 	}
+	defer t.mu.Unlock()
+	t.giveBackLocked(ctx)
+	return len(t.borrowed) == 0
+}
+
+// giveBackLocked lets go of borrowed pods: those in the informer's store are the feed's from now on, and
+// those that are not, though the store has come past the reading, are gone.
+func (t *takeover) giveBackLocked(ctx context.Context) {
 	store := t.core.pods.GetStore()
 	// Read before the pods are looked for, or one might be stored in between.
 	version := store.LastStoreSyncResourceVersion()
