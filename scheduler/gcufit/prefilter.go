@@ -145,6 +145,7 @@ func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, adde
 		return nil
 	}
 	if with := p.withPod(n, pod); with != n {
+		p.nominations.see(pod.UID, n.Name)
 		c.try(with)
 	}
 	return nil
