@@ -62,7 +62,9 @@ func newCore(ctx context.Context, args *config.Args, handle fwk.Handle) (*core, 
 
 // waitsNoMore follows up on a pod that got its place on a node, or is gone (no node).
 func (c *core) waitsNoMore(ctx context.Context, uid types.UID, node string) {
-	c.waiting.remove(uid)
+	if woken := c.waiting.remove(uid); woken != "" {
+		c.waiting.pass(klog.FromContext(ctx), c.ledger, woken)
+	}
 	if was := c.nominations.end(uid); was != "" && was != node {
 		c.changed(ctx, was)
 	}

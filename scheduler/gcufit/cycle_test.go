@@ -68,7 +68,7 @@ func (p *process) cycle(e *entry) {
 		return
 	}
 	p.w.perturb()
-	results := statuses{}
+	results := nodeStatuses{}
 	var feasible []*v1.Node
 	for _, n := range nodes {
 		if status.IsSuccess() {
@@ -218,7 +218,7 @@ func (p *process) wouldFit(e *entry) string {
 
 // preempt is what DefaultPreemption does: it tries each node without all lower pods, puts back as many
 // as it can, nominates the pod and deletes the rest.
-func (p *process) preempt(state *cycleState, pod *v1.Pod, nodes []*v1.Node, results statuses) {
+func (p *process) preempt(state *cycleState, pod *v1.Pod, nodes []*v1.Node, results nodeStatuses) {
 	ctx := context.Background()
 	for _, n := range nodes {
 		if results[n.Name].Code() != fwk.Unschedulable || p.nominated[pod.UID] != "" {

@@ -204,10 +204,10 @@ func (s *cycleState) Clone() fwk.CycleState {
 	return c
 }
 
-type statuses map[string]*fwk.Status
+type nodeStatuses map[string]*fwk.Status
 
-func (s statuses) Get(node string) *fwk.Status { return s[node] }
+func (s nodeStatuses) Get(node string) *fwk.Status { return s[node] }
 
-func (s statuses) NodesForStatusCode(fwk.NodeInfoLister, fwk.Code) ([]fwk.NodeInfo, error) {
+func (s nodeStatuses) NodesForStatusCode(fwk.NodeInfoLister, fwk.Code) ([]fwk.NodeInfo, error) {
 	return nil, nil
 }

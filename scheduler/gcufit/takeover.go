@@ -49,15 +49,17 @@ func (c *core) ready(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.done {
-		if err := t.run(ctx); err != nil {
-			return fmt.Errorf("take over from the scheduler before: %w", err)
-		}
-		t.done, t.fenced = true, nil
+		err := t.run(ctx)
+		// A try that fails half-way has charged pods too, and there need be no other try.
 		if t.giveBackLocked(ctx); len(t.borrowed) > 0 {
 			// No event need ever come of them, so the settler looks again until none is left.
 			first := t.borrowed[0]
 			c.settler.queue.Add(types.NamespacedName{Namespace: first.Namespace, Name: first.Name})
 		}
+		if err != nil {
+			return fmt.Errorf("take over from the scheduler before: %w", err)
+		}
+		t.done, t.fenced = true, nil
 	}
 	return nil
 }

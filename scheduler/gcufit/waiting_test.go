@@ -23,7 +23,7 @@ func TestRoomThatCameDuringTheCycle(t *testing.T) {
 	f.ledger.Settle("uid-p")
 	f.core.changed(t.Context(), "n1")
 	q.state = sleeping
-	f.plugin.PostFilter(t.Context(), state, q.pod, statuses{})
+	f.plugin.PostFilter(t.Context(), state, q.pod, nodeStatuses{})
 	if q.state != active {
 		t.Error("q sleeps, and there is room")
 	}
