@@ -84,3 +84,6 @@ func TopologyCards(devices []Device) []topology.Card {
 	}
 	return cards
 }
+
+// Entry returns the name of the device in errors: its PCI address.
+func (d Device) Entry() string { return d.PCIAddress.String() }

@@ -133,6 +133,11 @@ func (m Machine) writeCard(w *writer, c eflib.Device) {
 	}
 	place = filepath.Join(place, c.PCIAddress.String())
 	w.function(place, c.VendorID, c.DeviceID, 0x120000, c.NUMA)
+	link := m.link(c)
+	w.file(filepath.Join(place, "current_link_speed"), linkSpeed(link.Generation))
+	w.file(filepath.Join(place, "max_link_speed"), linkSpeed(link.MaxGeneration))
+	w.file(filepath.Join(place, "current_link_width"), fmt.Sprint(link.Width))
+	w.file(filepath.Join(place, "max_link_width"), fmt.Sprint(link.MaxWidth))
 	if m.DriverVersion == "" {
 		return
 	}
@@ -141,4 +146,9 @@ func (m Machine) writeCard(w *writer, c eflib.Device) {
 	if !m.broken[c.Minor] {
 		w.file(filepath.Join(node, "dev"), fmt.Sprintf("%d:%d", c.Major, c.DevMinor))
 	}
+}
+
+// linkSpeed returns what the kernel says of a generation of PCIe.
+func linkSpeed(generation int) string {
+	return [...]string{"Unknown", "2.5", "5.0", "8.0", "16.0", "32.0", "64.0"}[generation] + " GT/s PCIe"
 }
