@@ -8,6 +8,7 @@ type slot struct {
 	name  string
 	ptr   any
 	known func() bool
+	err   func() error
 	fail  func(error)
 	about func(entry, name string)
 	fill  func(from any)
@@ -47,7 +48,7 @@ func (s *Sample) readings() []slot {
 func slotOf[T any](field Field, name string, r *Reading[T]) slot {
 	return slot{
 		field: field, name: name, ptr: r,
-		known: func() bool { return r.known },
+		known: func() bool { return r.known }, err: r.Err,
 		fail: func(err error) {
 			if !r.known && r.err == nil {
 				r.err = err

@@ -2,6 +2,7 @@ package eflib
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -83,4 +84,23 @@ func (s *Sample) Take(o Sample, want Field) {
 			r.fill(theirs[i].ptr)
 		}
 	}
+}
+
+// Whole returns the reason why a sample has none of the wanted readings, where it is that the card or
+// its driver is gone or does not answer; else nil.
+func (s *Sample) Whole(want Field) error {
+	var first error
+	for _, r := range s.readings() {
+		if !want.Has(r.field) {
+			continue
+		}
+		err := r.err()
+		if err == nil || !errors.Is(err, ErrTimeout) && !errors.Is(err, ErrDeviceLost) && !errors.Is(err, ErrDriverNotLoaded) {
+			return nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
 }
