@@ -1,6 +1,7 @@
 package eflib
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/topscloud/topscloud/topology"
@@ -74,6 +75,22 @@ func (h Health) Problem() string {
 		return "unhealthy"
 	}
 	return "health unknown"
+}
+
+// UnknownHealth returns the health of a card that could not be asked, with the cause in a few steady
+// words: a cause that changes with every try would look like a change.
+func UnknownHealth(err error) Health {
+	switch {
+	case errors.Is(err, ErrTimeout):
+		return Health{Cause: "does not answer"}
+	case errors.Is(err, ErrDeviceLost):
+		return Health{Cause: "lost"}
+	case errors.Is(err, ErrDriverNotLoaded):
+		return Health{Cause: "driver not loaded"}
+	case errors.Is(err, ErrNotSupported):
+		return Health{Cause: "health not supported"}
+	}
+	return Health{Cause: "cannot be asked"}
 }
 
 // TopologyCards returns the places of the devices, for topology.New.

@@ -2,7 +2,6 @@ package eflib
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 	"slices"
 	"time"
@@ -72,7 +71,7 @@ func (p *Poller) look(ctx context.Context, last *State) State {
 	}
 	state.Devices = cloneDevices(last.Devices)
 	for i := range state.Devices {
-		state.Devices[i].Health = Health{Cause: fmt.Sprintf("cannot be asked: %v", err)}
+		state.Devices[i].Health = UnknownHealth(err)
 	}
 	return state
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/ebitengine/purego"
 
 	"github.com/topscloud/topscloud/eflib"
+	"github.com/topscloud/topscloud/eflib/internal/lane"
 )
 
 // buffer is what a function of the library writes to. A newer library may write more than the struct
@@ -19,9 +20,9 @@ type buffer[T any] struct {
 }
 
 // ask calls a function that fills in one value: args, and a pointer to it.
-func ask[T any](ctx context.Context, l *Library, lane *lane, function string, args ...uint32) (T, error) {
+func ask[T any](ctx context.Context, l *Library, in *lane.Lane, function string, args ...uint32) (T, error) {
 	b := new(buffer[T])
-	err := l.invoke(ctx, lane, function, func(symbol uintptr) uintptr {
+	err := l.invoke(ctx, in, function, func(symbol uintptr) uintptr {
 		defer runtime.KeepAlive(b)
 		words := make([]uintptr, 0, len(args)+1)
 		for _, a := range args {

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
+	"maps"
 	"sync"
 
 	"github.com/topscloud/topscloud/eflib"
-	"github.com/topscloud/topscloud/internal/contract"
 	"github.com/topscloud/topscloud/topology"
 )
 
@@ -33,78 +31,78 @@ func (l *Library) Version(ctx context.Context) (string, error) {
 // Devices asks every card who it is. The cards are asked at the same time; one that does not answer is
 // an error, or a device of unknown health if it was seen before.
 func (l *Library) Devices(ctx context.Context) ([]eflib.Device, error) {
-	found, err := l.enumerate(ctx)
+	n, err := l.count(ctx)
 	if err != nil {
 		return nil, err
 	}
-	devices, errs := make([]*eflib.Device, len(found)), make([]error, len(found))
+	devices, errs := make([]*eflib.Device, n), make([]error, n)
 	var wg sync.WaitGroup
-	for i, f := range found {
-		wg.Go(func() {
-			if f.known {
-				devices[i], errs[i] = l.device(ctx, uint32(i), f)
-			} else {
-				errs[i] = &eflib.DeviceError{Entry: fmt.Sprintf("index %d", i), Err: f.err}
-			}
-		})
+	for i := range n {
+		wg.Go(func() { devices[i], errs[i] = l.describe(ctx, uint32(i)) })
 	}
 	wg.Wait()
+	l.forgetFrom(n)
 	if err := eflib.ContextError(ctx); err != nil && !errors.Is(err, eflib.ErrTimeout) {
 		return nil, err
 	}
-	out := make([]eflib.Device, 0, len(found))
+	out := make([]eflib.Device, 0, n)
 	for _, d := range devices {
 		if d != nil {
 			out = append(out, *d)
 		}
 	}
-	slices.SortFunc(out, func(a, b eflib.Device) int { return a.Minor - b.Minor })
 	return out, errors.Join(errs...)
 }
 
-// seen is what enumerate learned about one index.
+// count asks how many cards there are.
+func (l *Library) count(ctx context.Context) (int, error) {
+	n, err := ask[uint32](ctx, l, l.host, "EfmlGetDevCount")
+	switch {
+	case errors.Is(err, eflib.ErrDeviceLost): // "no device", asked how many there are
+		return 0, nil
+	case err != nil:
+		return 0, err
+	case n > maxCards:
+		return 0, fmt.Errorf("EfmlGetDevCount: %w: %d cards", eflib.ErrImplausible, n)
+	}
+	return int(n), nil
+}
+
+// seen is what a card said about where it is.
 type seen struct {
 	address        topology.Address
 	vendor, device uint32
-	known          bool  // address is set
-	err            error // why it was not asked this time
+	err            error
 }
 
-// enumerate asks how many cards there are and where they are.
-func (l *Library) enumerate(ctx context.Context) ([]seen, error) {
-	n, err := ask[uint32](ctx, l, l.host, "EfmlGetDevCount")
-	if code := (*CodeError)(nil); errors.As(err, &code) && errors.Is(err, eflib.ErrDeviceLost) {
-		n, err = 0, nil // "no device", asked how many there are
-	}
-	switch {
-	case err != nil:
-		return nil, err
-	case n > maxCards:
-		return nil, fmt.Errorf("EfmlGetDevCount: %w: %d cards", eflib.ErrImplausible, n)
-	}
-	found := make([]seen, n)
-	var wg sync.WaitGroup
-	for i := range found {
-		wg.Go(func() { found[i] = l.where(ctx, uint32(i)) })
-	}
-	wg.Wait()
+// remember notes where a card is. A card that does not answer stays where it was.
+func (l *Library) remember(index uint32, f seen) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before := l.index
-	l.index = map[topology.Address]uint32{}
-	for i, f := range found {
-		if f.known {
-			l.index[f.address] = uint32(i)
+	if f.err != nil {
+		return
+	}
+	maps.DeleteFunc(l.index, func(_ topology.Address, at uint32) bool { return at == index })
+	l.index[f.address] = index
+}
+
+// forgetFrom drops what was noted about indexes that are no more.
+func (l *Library) forgetFrom(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.index, func(_ topology.Address, at uint32) bool { return int(at) >= n })
+}
+
+// lastAt returns the address that was last seen at an index.
+func (l *Library) lastAt(index uint32) (topology.Address, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for address, at := range l.index {
+		if at == index {
+			return address, true
 		}
 	}
-	// A card that hangs is where it was, unless another card is there now.
-	for address, i := range before {
-		if _, moved := l.index[address]; !moved && int(i) < len(found) && !found[i].known && errors.Is(found[i].err, eflib.ErrTimeout) {
-			found[i].address, found[i].known = address, true
-			l.index[address] = i
-		}
-	}
-	return found, nil
+	return topology.Address{}, false
 }
 
 // where asks for the PCI address at an index.
@@ -116,25 +114,32 @@ func (l *Library) where(ctx context.Context, index uint32) seen {
 	if info.Bus > 0xff || info.Dev > 0x1f || info.Func > 7 || info.Domain == ^uint32(0) {
 		return seen{err: fmt.Errorf("EfmlGetDevInfo: %w: PCI address %x:%x:%x.%x", eflib.ErrImplausible, info.Domain, info.Bus, info.Dev, info.Func)}
 	}
-	return seen{
+	f := seen{
 		address: topology.Address{Domain: info.Domain, Bus: uint8(info.Bus), Device: uint8(info.Dev), Function: uint8(info.Func)},
-		vendor:  info.Vendor, device: info.Device, known: true,
+		vendor:  info.Vendor, device: info.Device,
 	}
+	l.remember(index, f)
+	return f
 }
 
-// device describes the card at an index.
-func (l *Library) device(ctx context.Context, index uint32, f seen) (*eflib.Device, error) {
+// describe makes a device of the card at an index. It may return a device and an error.
+func (l *Library) describe(ctx context.Context, index uint32) (*eflib.Device, error) {
+	f := l.where(ctx, index)
 	d := &eflib.Device{
 		Minor: int(index), Node: eflib.NodePath(int(index)), PCIAddress: f.address, NUMA: -1,
 		VendorID: uint16(f.vendor), DeviceID: uint16(f.device),
 	}
 	if f.err != nil {
-		d.Health = eflib.Health{Cause: unknownCause(f.err)}
+		last, known := l.lastAt(index)
+		if !known || !errors.Is(f.err, eflib.ErrTimeout) {
+			return nil, &eflib.DeviceError{Entry: fmt.Sprintf("index %d", index), Err: f.err}
+		}
+		d.PCIAddress, d.Health = last, eflib.UnknownHealth(f.err)
 		return d, &eflib.DeviceError{Entry: d.Entry(), Err: f.err}
 	}
-	s, err := l.Sample(ctx, *d, eflib.FieldIdentity|eflib.FieldMemory|eflib.FieldHealth)
+	s, err := l.sample(ctx, index, *d, eflib.FieldIdentity|eflib.FieldMemory|eflib.FieldHealth)
 	if err != nil {
-		d.Health = eflib.Health{Cause: unknownCause(err)}
+		d.Health = eflib.UnknownHealth(err)
 		return d, err
 	}
 	var errs []error
@@ -145,11 +150,11 @@ func (l *Library) device(ctx context.Context, index uint32, f seen) (*eflib.Devi
 	}
 	identity, err := s.Identity.Get()
 	note(err)
-	d.UUID, d.SerialNumber = contract.NormalUUID(identity.UUID), identity.SerialNumber
+	d.UUID, d.SerialNumber = identity.UUID, identity.SerialNumber
 	model, known := eflib.ModelOf(d.DeviceID)
 	d.Model, d.Product, d.Family = model.Name, model.Product, model.Family
 	if !known {
-		d.Model = ModelName(identity.Name)
+		d.Model = eflib.ModelName(identity.Name)
 	}
 	memory, err := s.Memory.Get()
 	note(err)
@@ -157,7 +162,7 @@ func (l *Library) device(ctx context.Context, index uint32, f seen) (*eflib.Devi
 	health, err := s.Health.Get()
 	note(err)
 	if err != nil {
-		health.Cause = unknownCause(err)
+		health = eflib.UnknownHealth(err)
 	}
 	d.Health = health
 	if node, err := card[int32](ctx, l, index, "EfmlGetNumaNode"); err == nil && node >= 0 && node < 1<<16 {
@@ -166,54 +171,44 @@ func (l *Library) device(ctx context.Context, index uint32, f seen) (*eflib.Devi
 	return d, errors.Join(errs...)
 }
 
-// ModelName returns the model in the name a card has for itself: "S60" of "Enflame S60".
-func ModelName(name string) string {
-	return strings.TrimSpace(strings.TrimPrefix(name, "Enflame"))
-}
-
-// unknownCause says in a few steady words why the health of a card is not known.
-func unknownCause(err error) string {
-	switch {
-	case errors.Is(err, eflib.ErrTimeout):
-		return "does not answer"
-	case errors.Is(err, eflib.ErrDeviceLost):
-		return "lost"
-	case errors.Is(err, eflib.ErrDriverNotLoaded):
-		return "driver not loaded"
-	case errors.Is(err, eflib.ErrNotSupported):
-		return "health not supported"
-	}
-	return "cannot be asked"
-}
-
-// indexOf finds a card by its address and makes sure that it is still there.
+// indexOf finds a card by its address and makes sure that it is still there. All cards are asked at the
+// same time, and one that hangs is not waited for once the right one has answered.
 func (l *Library) indexOf(ctx context.Context, address topology.Address) (uint32, error) {
 	l.mu.Lock()
 	index, known := l.index[address]
 	l.mu.Unlock()
 	if known {
 		switch at := l.where(ctx, index); {
-		case at.known && at.address == address:
+		case at.err == nil && at.address == address:
 			return index, nil
 		case errors.Is(at.err, eflib.ErrTimeout), errors.Is(at.err, eflib.ErrDriverNotLoaded), errors.Is(at.err, ErrClosed):
 			return 0, at.err
 		}
 	}
-	found, err := l.enumerate(ctx)
+	n, err := l.count(ctx)
 	if err != nil {
 		return 0, err
 	}
+	type answer struct {
+		index int
+		seen
+	}
+	answers := make(chan answer, n) // so that nobody waits to be heard
+	for i := range n {
+		go func() { answers <- answer{i, l.where(ctx, uint32(i))} }()
+	}
 	var hidden error
-	for i, f := range found {
-		switch {
-		case f.known && f.address == address:
-			return uint32(i), f.err
-		case !f.known:
-			hidden = f.err
+	for range n {
+		a := <-answers
+		if a.err == nil && a.address == address {
+			return uint32(a.index), nil
+		}
+		if a.err != nil {
+			hidden = a.err
 		}
 	}
 	if hidden != nil {
-		return 0, fmt.Errorf("may be the one that does not tell where it is: %w", hidden)
+		return 0, fmt.Errorf("may be the card that does not tell where it is: %w", hidden)
 	}
 	return 0, eflib.ErrDeviceLost
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/ebitengine/purego"
 
 	"github.com/topscloud/topscloud/eflib"
+	"github.com/topscloud/topscloud/eflib/internal/lane"
 	"github.com/topscloud/topscloud/topology"
 )
 
@@ -40,9 +41,9 @@ type Library struct {
 	path    string
 	table   map[string]uintptr
 	timeout time.Duration
-	host    *lane
-	events  *lane
-	cards   [maxCards]*lane
+	host    *lane.Lane
+	events  *lane.Lane
+	cards   [maxCards]*lane.Lane
 
 	mu sync.Mutex // guards all below
 	// ready says that EfmlInit succeeded and no call has denied it since.
@@ -67,14 +68,14 @@ func Open(o Options) (*Library, error) {
 		return nil, err
 	}
 	l := &Library{
-		path: path, table: table, timeout: o.CallTimeout, host: newLane(), events: newLane(),
+		path: path, table: table, timeout: o.CallTimeout, host: lane.New(), events: lane.New(),
 		index: map[topology.Address]uint32{},
 	}
 	if l.timeout <= 0 {
 		l.timeout = defaultCallTimeout
 	}
 	for i := range l.cards {
-		l.cards[i] = newLane()
+		l.cards[i] = lane.New()
 	}
 	return l, nil
 }
@@ -93,7 +94,7 @@ func (l *Library) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), l.timeout+graceTime)
 	defer cancel()
-	return l.host.do(ctx, func() {
+	return l.host.Do(ctx, func() {
 		if l.drained() {
 			purego.SyscallN(l.table["EfmlShutdown"])
 		}
@@ -102,7 +103,7 @@ func (l *Library) Close() error {
 
 // invoke calls a function in a lane. call gets its address and returns its code; it must keep alive
 // what it passes pointers to, since it may outlast invoke.
-func (l *Library) invoke(ctx context.Context, lane *lane, function string, call func(symbol uintptr) uintptr) error {
+func (l *Library) invoke(ctx context.Context, in *lane.Lane, function string, call func(symbol uintptr) uintptr) error {
 	symbol, found := l.table[function]
 	if !found {
 		return fmt.Errorf("%s: no such function in this library: %w", function, eflib.ErrNotSupported)
@@ -114,7 +115,7 @@ func (l *Library) invoke(ctx context.Context, lane *lane, function string, call 
 			return err
 		}
 		code := uint32(codeUninitialised) // unless the call takes place
-		if err := lane.do(ctx, func() {
+		if err := in.Do(ctx, func() {
 			if l.enter() {
 				defer l.leave()
 				code = uint32(call(symbol))
@@ -144,7 +145,7 @@ func (l *Library) start(ctx context.Context) error {
 		return nil
 	}
 	result := errors.New("not started")
-	if err := l.host.do(ctx, func() { result = l.initialise() }); err != nil {
+	if err := l.host.Do(ctx, func() { result = l.initialise() }); err != nil {
 		return fmt.Errorf("EfmlInit: %w", err)
 	}
 	return result

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/topscloud/topscloud/eflib"
+	"github.com/topscloud/topscloud/internal/contract"
 )
 
 // step reads one field into a sample.
@@ -54,6 +55,12 @@ func (l *Library) Sample(ctx context.Context, device eflib.Device, want eflib.Fi
 		s.Fail(want, device.Entry(), err)
 		return s, &eflib.DeviceError{Entry: device.Entry(), Err: err}
 	}
+	return l.sample(ctx, index, device, want)
+}
+
+// sample reads the card at an index.
+func (l *Library) sample(ctx context.Context, index uint32, device eflib.Device, want eflib.Field) (eflib.Sample, error) {
+	s := eflib.Sample{Minor: device.Minor, Time: time.Now()}
 	for _, step := range steps {
 		if want.Has(step.field) {
 			step.read(ctx, question{l, index}, &s)
@@ -82,6 +89,7 @@ func readIdentity(ctx context.Context, q question, s *eflib.Sample) {
 		s.Identity = eflib.Unknown[eflib.Identity](err)
 		return
 	}
+	id.UUID = contract.NormalUUID(id.UUID)
 	if id.SerialNumber, err = cardID(ctx, q.l, q.index, "EfmlGetDevSn"); err != nil && !errors.Is(err, eflib.ErrNotSupported) {
 		s.Identity = eflib.Unknown[eflib.Identity](err)
 		return

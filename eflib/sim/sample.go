@@ -129,3 +129,9 @@ func factsOf(model string) facts {
 	}
 	return facts{watts: 300, generation: 4}
 }
+
+// Hangs says whether no call about a card returns.
+func (m Machine) Hangs(minor int) bool { return m.state[minor].hangs }
+
+// Broken says whether a card is there and cannot be read.
+func (m Machine) Broken(minor int) bool { return m.broken[minor] }

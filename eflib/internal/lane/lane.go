@@ -1,4 +1,5 @@
-package libefml
+// Package lane bounds what calls that may never return can cost: one goroutine a lane.
+package lane
 
 import (
 	"context"
@@ -8,21 +9,22 @@ import (
 	"github.com/topscloud/topscloud/eflib"
 )
 
-// lane lets one call at a time into the library. A call that does not return in time is left behind in
+// Lane lets one call at a time into something that may hang. A call that does not return in time is left behind in
 // its goroutine, and until it returns the lane is stuck: others get an error at once instead of
-// waiting, and no second goroutine joins the first. So a card that hangs costs one goroutine, however
-// often it is asked.
-type lane struct {
+// waiting, and no second goroutine joins the first. So what hangs costs one goroutine, however often it
+// is asked.
+type Lane struct {
 	token chan struct{}
 
 	mu    sync.Mutex // guards stuck
 	stuck bool
 }
 
-func newLane() *lane { return &lane{token: make(chan struct{}, 1)} }
+// New returns a lane that is free.
+func New() *Lane { return &Lane{token: make(chan struct{}, 1)} }
 
-// do runs call and returns nil when it has returned. After an error call may still be running.
-func (l *lane) do(ctx context.Context, call func()) error {
+// Do runs call and returns nil when it has returned. After an error call may still be running.
+func (l *Lane) Do(ctx context.Context, call func()) error {
 	if err := eflib.ContextError(ctx); err != nil {
 		return err
 	}
