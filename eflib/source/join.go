@@ -53,7 +53,11 @@ func (j *Joined) Devices(ctx context.Context) ([]eflib.Device, error) {
 	for _, e := range perCard {
 		failed[e.Entry] = e
 	}
-	errs := []error{problem}
+	var errs []error
+	if !only {
+		errs = append(errs, problem)
+	}
+	unmatched := false
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	last := map[topology.Address]eflib.Device{}
@@ -61,6 +65,7 @@ func (j *Joined) Devices(ctx context.Context) ([]eflib.Device, error) {
 	for i := range devices {
 		d := &devices[i]
 		card, answered := byAddress[d.PCIAddress]
+		unmatched = unmatched || !answered
 		reason := failed[d.Entry()]
 		switch {
 		case !answered && !only:
@@ -77,9 +82,19 @@ func (j *Joined) Devices(ctx context.Context) ([]eflib.Device, error) {
 		if d.UUID != "" && d.UUID != sysfs.UUIDPrefix+d.Entry() {
 			last[d.PCIAddress] = *d
 		}
+		if reason != nil && only && failed[d.Entry()] != nil {
+			errs = append(errs, failed[d.Entry()])
+		}
 		settled[d.Entry()] = d.Model != "" && d.MemoryMiB > 0
 	}
 	j.last = last
+	// What the library says of cards that sysfs could not use is left to sysfs. A card that did not tell
+	// where it is matters where it may be one of ours.
+	for _, e := range perCard {
+		if _, ours := settled[e.Entry]; only && unmatched && !ours {
+			errs = append(errs, e)
+		}
+	}
 	return devices, errors.Join(append(unsettled(err, settled), errs...)...)
 }
 
