@@ -1,12 +1,16 @@
 package eflib
 
-import "errors"
+import (
+	"errors"
+	"iter"
+)
 
 // slot is one reading of a sample, whatever its type.
 type slot struct {
 	field Field
 	name  string
 	ptr   any
+	any   AnyReading
 	known func() bool
 	err   func() error
 	fail  func(error)
@@ -47,7 +51,7 @@ func (s *Sample) readings() []slot {
 
 func slotOf[T any](field Field, name string, r *Reading[T]) slot {
 	return slot{
-		field: field, name: name, ptr: r,
+		field: field, name: name, ptr: r, any: r,
 		known: func() bool { return r.known }, err: r.Err,
 		fail: func(err error) {
 			if !r.known && r.err == nil {
@@ -64,5 +68,22 @@ func slotOf[T any](field Field, name string, r *Reading[T]) slot {
 				*r = *o
 			}
 		},
+	}
+}
+
+// AnyReading is a Reading of any type.
+type AnyReading interface {
+	Err() error
+	String() string
+}
+
+// All goes over the readings of a sample by their names in errors, always in the same order.
+func (s *Sample) All() iter.Seq2[string, AnyReading] {
+	return func(yield func(string, AnyReading) bool) {
+		for _, r := range s.readings() {
+			if !yield(r.name, r.any) {
+				return
+			}
+		}
 	}
 }

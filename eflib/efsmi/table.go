@@ -129,7 +129,8 @@ func secondRow(c *Card, cells []string) {
 	}
 }
 
-// finish takes out cards that claim one place or number, since nothing tells which is right.
+// finish takes out cards that claim one place or number, since nothing tells which is right, and gives
+// every reading that was not printed its reason.
 func finish(r Report, errs []error) (Report, error) {
 	indexes, places := map[int]int{}, map[topology.Address]int{}
 	for _, c := range r.Cards {
@@ -142,6 +143,8 @@ func finish(r Report, errs []error) (Report, error) {
 			errs = append(errs, &eflib.DeviceError{Entry: c.Address.String(), Err: fmt.Errorf("index %d: %w", c.Index, eflib.ErrDuplicateMinor)})
 			continue
 		}
+		c.Sample.Name(c.Address.String())
+		c.Sample.Fail(eflib.AllFields, c.Address.String(), eflib.ErrNotSupported)
 		kept = append(kept, c)
 	}
 	r.Cards = kept

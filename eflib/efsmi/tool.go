@@ -82,8 +82,6 @@ func (t *Tool) Sample(ctx context.Context, device eflib.Device, want eflib.Field
 		i := slices.IndexFunc(r.Cards, func(c Card) bool { return c.Address == device.PCIAddress })
 		if i >= 0 {
 			s.Take(r.Cards[i].Sample, want)
-			s.Fail(want, device.Entry(), eflib.ErrNotSupported)
-			s.Name(device.Entry())
 			return s, nil
 		}
 		err = eflib.ErrDeviceLost
