@@ -119,6 +119,12 @@ func (h *host) set(err error, health ...eflib.HealthState) {
 	}
 }
 
+func (h *host) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.calls
+}
+
 func text(s eflib.State) string {
 	out := fmt.Sprint(s.Err, ":")
 	for _, d := range s.Devices {
@@ -183,10 +189,10 @@ func TestPoller(t *testing.T) {
 		time.Sleep(time.Second)
 		step()
 		close(nudge)
-		calls := h.calls
+		calls := h.count()
 		step()
-		if h.calls > calls+2 {
-			t.Errorf("a closed nudge made it look %d times in a second", h.calls-calls)
+		if now := h.count(); now > calls+2 {
+			t.Errorf("a closed nudge made it look %d times in a second", now-calls)
 		}
 		cancel()
 		synctest.Wait()

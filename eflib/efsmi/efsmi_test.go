@@ -224,3 +224,21 @@ func TestCommand(t *testing.T) {
 		t.Errorf("no tool: %v", err)
 	}
 }
+
+// TestOneFileStartsProcesses holds the package to its promise.
+func TestOneFileStartsProcesses(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if starts := strings.Contains(string(b), "\n\t\"os/exec\"\n"); starts != (file == "run.go") {
+			t.Errorf("%s imports os/exec: %t", file, starts)
+		}
+	}
+}

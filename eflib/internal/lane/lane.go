@@ -14,10 +14,11 @@ import (
 // waiting, and no second goroutine joins the first. So what hangs costs one goroutine, however often it
 // is asked.
 type Lane struct {
-	token chan struct{}
+	token chan struct{} // held by the call that is in
 
-	mu    sync.Mutex // guards stuck
-	stuck bool
+	mu sync.Mutex // guards both
+	// busy says that a call is in, stuck that it has outlasted somebody's patience.
+	busy, stuck bool
 }
 
 // New returns a lane that is free.
@@ -37,14 +38,13 @@ func (l *Lane) Do(ctx context.Context, call func()) error {
 	select {
 	case l.token <- struct{}{}:
 	case <-ctx.Done():
-		return eflib.ContextError(ctx)
+		return l.giveUp(ctx)
 	}
-	finished, done := false, make(chan struct{}) // finished is guarded by mu
+	l.set(true)
+	done := make(chan struct{})
 	go func() {
 		call()
-		l.mu.Lock()
-		finished, l.stuck = true, false
-		l.mu.Unlock()
+		l.set(false)
 		<-l.token
 		close(done)
 	}()
@@ -52,10 +52,21 @@ func (l *Lane) Do(ctx context.Context, call func()) error {
 	case <-done:
 		return nil
 	case <-ctx.Done():
+		return l.giveUp(ctx)
 	}
-	// A caller that went away says nothing about the call; one whose time was up does.
+}
+
+func (l *Lane) set(busy bool) {
 	l.mu.Lock()
-	l.stuck = !finished && ctx.Err() == context.DeadlineExceeded
-	l.mu.Unlock()
+	defer l.mu.Unlock()
+	l.busy, l.stuck = busy, false
+}
+
+// giveUp marks the call that is in as stuck when somebody's time is up, be it that of its own caller or
+// of one who waited for it. A caller that goes away for another reason says nothing about the call.
+func (l *Lane) giveUp(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stuck = l.busy && (l.stuck || ctx.Err() == context.DeadlineExceeded)
 	return eflib.ContextError(ctx)
 }
