@@ -16,8 +16,11 @@ type Poller struct {
 
 var _ Watcher = (*Poller)(nil)
 
+// leastAsk is the least time an inventory gets to answer, however short the interval is.
+const leastAsk = time.Second
+
 // NewPoller returns a watcher of an inventory. It asks every interval, and at once when nudge yields;
-// nudge may be nil. One question may take as long as an interval.
+// nudge may be nil. One question may take as long as an interval, or a second if that is longer.
 func NewPoller(inventory Inventory, interval time.Duration, nudge <-chan struct{}) *Poller {
 	return &Poller{inventory: inventory, interval: max(interval, time.Millisecond), nudge: nudge}
 }
@@ -62,7 +65,7 @@ func (p *Poller) Watch(ctx context.Context) <-chan State {
 // look asks once. When nothing at all is known, the cards of the last state are kept as unknown: a
 // back end that does not answer says nothing about which cards there are.
 func (p *Poller) look(ctx context.Context, last *State) State {
-	ask, cancel := context.WithTimeout(ctx, p.interval)
+	ask, cancel := context.WithTimeout(ctx, max(p.interval, leastAsk))
 	defer cancel()
 	devices, err := p.inventory.Devices(ask)
 	state := State{Devices: devices, Err: err}

@@ -14,6 +14,12 @@ var files embed.FS
 // SchedulerRBAC returns the rights of gcu-scheduler.
 func SchedulerRBAC() ([]byte, error) { return files.ReadFile("yaml/gcu-scheduler-rbac.yaml") }
 
+// RecordPolicy returns the admission policies on who may write records and device lists.
+func RecordPolicy() ([]byte, error) { return files.ReadFile("yaml/gcu-record-policy.yaml") }
+
+// Roles returns the ClusterRoles for people.
+func Roles() ([]byte, error) { return files.ReadFile("yaml/gcu-roles.yaml") }
+
 // SchedulerConfig returns the configuration of gcu-scheduler, if this release has one.
 func SchedulerConfig() ([]byte, bool) {
 	b, err := files.ReadFile("yaml/gcu-scheduler-config.yaml")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -26,6 +27,7 @@ rules:
 - {apiGroups: [""], resources: [pods/status], verbs: [patch, update]}
 - {apiGroups: [""], resources: [events], verbs: [create, patch]}
 - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create, get, update]}
+- {apiGroups: [topscloud.dev], resources: [gcurecords], verbs: [write-records]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -45,7 +47,15 @@ func (s *Sandbox) bootstrap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, text := range [][]byte{rbac, []byte(simNodesRBAC)} {
+	roles, err := manifests.Roles()
+	if err != nil {
+		return err
+	}
+	policy, err := manifests.RecordPolicy()
+	if err != nil {
+		return err
+	}
+	for _, text := range [][]byte{rbac, roles, []byte(simNodesRBAC), policy} {
 		if _, err := applier.Apply(ctx, text); err != nil {
 			return err
 		}
@@ -53,29 +63,63 @@ func (s *Sandbox) bootstrap(ctx context.Context) error {
 	return nil
 }
 
-// waitForServiceAccount returns when pods can be created in the default namespace: the controller
-// manager has made its service account.
-func (s *Sandbox) waitForServiceAccount(ctx context.Context) error {
+// settle returns when the controller manager has done what a pod needs first: the service account of
+// the default namespace is there and no simulated node carries the taint of a node that is not ready.
+func (s *Sandbox) settle(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(s.RESTConfig())
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond)
+	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
-		if err == nil {
-			return nil
+		missing, err := s.missing(ctx, client)
+		if err != nil {
+			return err
 		}
-		if !apierrors.IsNotFound(err) {
-			return fmt.Errorf("service account default/default: %w", err)
+		if missing == "" {
+			return nil
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("service account default/default: %w", context.Cause(ctx))
+			return fmt.Errorf("%s: %w", missing, context.Cause(ctx))
 		}
 	}
+}
+
+// missing names what settle still waits for.
+func (s *Sandbox) missing(ctx context.Context, client kubernetes.Interface) (string, error) {
+	_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "service account default/default", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("service account default/default: %w", err)
+	}
+	for _, m := range s.options.Machines {
+		node, err := client.CoreV1().Nodes().Get(ctx, m.Name, metav1.GetOptions{})
+		if err != nil {
+			return "", fmt.Errorf("node %s: %w", m.Name, err)
+		}
+		for _, t := range node.Spec.Taints {
+			if t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable {
+				return "ready node " + m.Name, nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// retireNodes deletes the nodes the data folder had and this start does not simulate: nobody renews
+// their leases any more.
+func (s *Sandbox) retireNodes(ctx context.Context, client kubernetes.Interface) error {
+	for _, name := range s.retired {
+		if err := client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("node %s: %w", name, err)
+		}
+	}
+	return nil
 }

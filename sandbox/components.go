@@ -119,6 +119,8 @@ func (s *Sandbox) controllerManagerSpec() (process.Spec, error) {
 		"--service-account-private-key-file="+s.authority.ServiceAccountKeyFile(),
 		"--root-ca-file="+s.authority.CAFile(),
 		"--cluster-signing-cert-file="+s.authority.CAFile(), "--cluster-signing-key-file="+s.authority.CAKeyFile(),
+		// Starting some forty controllers within the default of 20 requests a second takes five seconds.
+		"--kube-api-qps=200", "--kube-api-burst=400",
 		"--profiling=false",
 	)
 	if g := s.options.NodeMonitorGracePeriod; g > 0 {
@@ -147,6 +149,7 @@ func (s *Sandbox) gcuSchedulerSpec() (process.Spec, error) {
 	}
 	// With a configuration file, --kubeconfig is refused or ignored; the file names it.
 	args = append(withoutFlag(args, "--kubeconfig="), "--config="+config)
+	args = append(args, s.options.GCUSchedulerArgs...)
 	return s.spec(GCUScheduler, s.options.GCUScheduler, s.gates(args)), nil
 }
 

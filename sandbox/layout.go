@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/topscloud/topscloud/sandbox/simnode"
@@ -92,6 +93,18 @@ func (s State) ParseMachines() ([]simnode.Machine, error) {
 		out = append(out, m)
 	}
 	return out, nil
+}
+
+// without returns the names of the state's machines that are not in the list.
+func (s State) without(machines []simnode.Machine) []string {
+	var out []string
+	for _, text := range s.Machines {
+		name, _, _ := strings.Cut(text, "=")
+		if !slices.ContainsFunc(machines, func(m simnode.Machine) bool { return m.Name == name }) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // OpenSupervisorLog opens the log of a detached supervisor, making the folder if need be.

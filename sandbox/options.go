@@ -24,6 +24,8 @@ type Options struct {
 	// GCUSchedulerConfig is a KubeSchedulerConfiguration in YAML; empty means the shipped one. The
 	// sandbox sets clientConnection.kubeconfig in it.
 	GCUSchedulerConfig []byte
+	// GCUSchedulerArgs are further flags of gcu-scheduler.
+	GCUSchedulerArgs []string
 	// Machines are simulated nodes, run inside this process.
 	Machines []simnode.Machine
 	// NodeMonitorGracePeriod is how long a silent node counts as ready; 0 keeps Kubernetes' default.

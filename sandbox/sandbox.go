@@ -35,6 +35,8 @@ type Sandbox struct {
 
 	nodes     *simnode.Manager
 	stopNodes func()
+	// retired are nodes of the data folder that are not simulated any more.
+	retired []string
 
 	// mu guards procs and stopped.
 	mu      sync.Mutex
@@ -123,6 +125,7 @@ func (s *Sandbox) up(ctx context.Context) error {
 	if s.ports, err = choosePorts(state.Ports, s.listeners()); err != nil {
 		return err
 	}
+	s.retired = state.without(s.options.Machines)
 	state.Ports, state.Machines = s.ports, nil
 	for _, m := range s.options.Machines {
 		state.Machines = append(state.Machines, m.Name+"="+m.Preset)
@@ -166,12 +169,19 @@ func (s *Sandbox) upRest(ctx context.Context) error {
 		return err
 	}
 	if s.options.ControllerManager {
-		return s.waitForServiceAccount(ctx)
+		return s.settle(ctx)
 	}
 	return nil
 }
 
 func (s *Sandbox) upNodes(ctx context.Context) error {
+	admin, err := kubernetes.NewForConfig(s.RESTConfig())
+	if err != nil {
+		return err
+	}
+	if err := s.retireNodes(ctx, admin); err != nil {
+		return err
+	}
 	config, err := s.ConfigFor(simNodesUser)
 	if err != nil {
 		return err

@@ -64,16 +64,23 @@ func (n *Node) ChargesOf(h *Holder) []share.Charge {
 
 // With returns the node with a holder added or replaced.
 func (n *Node) With(h *Holder) *Node {
-	return build(n.capacity, insertHolder(slices.Clone(n.holders), h))
+	out := build(n.capacity, insertHolder(slices.Clone(n.holders), h))
+	out.Trial = n.Trial
+	return out
 }
 
-// Without returns the node without a pod; the node itself when the pod holds nothing.
+// Without returns the node without a pod, for trial; the node itself when the pod holds nothing.
 func (n *Node) Without(uid types.UID) *Node {
 	if n.Holder(uid) == nil {
 		return n
 	}
-	return build(n.capacity, removeHolder(slices.Clone(n.holders), uid))
+	out := build(n.capacity, removeHolder(slices.Clone(n.holders), uid))
+	out.Trial = true
+	return out
 }
+
+// SameHolders says whether two states of a node have the same holders.
+func (n *Node) SameHolders(o *Node) bool { return slices.Equal(n.holders, o.holders) }
 
 // build derives a node's state from its capacity and its holders, sorted by UID. It takes holders.
 func build(c *Capacity, holders []*Holder) *Node {

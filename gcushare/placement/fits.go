@@ -14,14 +14,6 @@ func Fits(n *Node, req *share.Request) Reason {
 	if !n.Sharing && req.Fractional() {
 		return NotSharing
 	}
-	for k := range req.Totals {
-		if req.Totals[k] > 0 && n.Allocatable[k] == 0 && n.Requested[k] == 0 {
-			if r := alone(n, req, nil); r > NotResolvable {
-				return r
-			}
-			return NotRegistered
-		}
-	}
 	for i := range req.Containers {
 		if r := alone(n, req, &req.Containers[i]); r != Fit {
 			return r
@@ -35,25 +27,29 @@ func Fits(n *Node, req *share.Request) Reason {
 			return NoneTogether
 		}
 	}
+	return admitted(n, req)
+}
+
+// admitted says whether kubelet would take a pod that the cards have room for. A kind that nothing is
+// allocatable of and nobody holds, although cards are free for it, was never registered.
+func admitted(n *Node, req *share.Request) Reason {
+	if n.Trial {
+		return Fit
+	}
 	for k := range req.Totals {
-		if req.Totals[k] > 0 && share.Add(n.Requested[k], req.Totals[k]) > n.Allocatable[k] {
+		switch {
+		case req.Totals[k] == 0 || share.Add(n.Requested[k], req.Totals[k]) <= n.Allocatable[k]:
+		case n.Allocatable[k] == 0 && n.Requested[k] == 0:
+			return NotRegistered
+		default:
 			return OverAllocatable
 		}
 	}
 	return Fit
 }
 
-// alone judges one container as if it were the only one of its pod; nil judges them all in turn and
-// looks only for reasons that do not depend on who holds what.
+// alone judges one container as if it were the only one of its pod.
 func alone(n *Node, req *share.Request, c *share.Container) Reason {
-	if c == nil {
-		for i := range req.Containers {
-			if r := alone(n, req, &req.Containers[i]); r > NotResolvable {
-				return r
-			}
-		}
-		return Fit
-	}
 	if len(n.Cards) < c.Cards {
 		return TooFewCards
 	}

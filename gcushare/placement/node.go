@@ -62,6 +62,9 @@ type Node struct {
 	// Allocatable is what kubelet would admit, Requested what the pods on the node already ask of it
 	// (pods on sick cards left out, as kubelet has taken their units away).
 	Allocatable, Requested share.Totals
+	// Trial says that pods were taken away to see what would fit then. What kubelet would have allocatable
+	// then is not known (the agent offers a card that was held whole as shares again), so it is not compared.
+	Trial bool
 	// MemoryMiB is the card memory the node is labelled with; 0 when it has no such label.
 	MemoryMiB int64
 }

@@ -38,6 +38,15 @@ func whole(name string, cards int) share.Container {
 
 func request(cs ...share.Container) *share.Request { return &share.Request{Containers: cs} }
 
+// counted is a request with what kubelet counts for its app containers.
+func counted(cs ...share.Container) *share.Request {
+	r := request(cs...)
+	for _, c := range cs {
+		r.Totals[c.Kind] += c.Amount
+	}
+	return r
+}
+
 // used books mib on cards in turn.
 func used(n *placement.Node, mib ...int64) *placement.Node {
 	for i, m := range mib {
@@ -58,6 +67,12 @@ func TestChoose(t *testing.T) {
 	private.Sharing = false
 	unregistered := node(t, 16)
 	unregistered.Allocatable = share.Totals{}
+	// All cards are held whole, so the agent offers no memory units: that is no sign of its absence.
+	full := node(t, 16)
+	full.Cards[0].Whole, full.Cards[0].UsedMiB, full.Cards[0].Holders = true, 16, 1
+	full.Allocatable, full.Requested = share.Totals{1, 0, 0}, share.Totals{1, 0, 0}
+	tight := used(node(t, 16), 4)
+	tight.Allocatable, tight.Requested = share.Totals{0, 8, 0}, share.Totals{0, 4, 0}
 	tests := map[string]struct {
 		node *placement.Node
 		req  *share.Request
@@ -95,12 +110,14 @@ func TestChoose(t *testing.T) {
 		"no card with room": {
 			node: used(node(t, 16), 9), req: request(memory("a", share.App, 8)), why: placement.NoFreeShare,
 		},
-		"a sick card":                      {node: sick, req: request(memory("a", share.App, 8)), why: placement.Sick},
-		"a closed node":                    {node: closed, req: request(memory("a", share.App, 8)), why: placement.RecordUnread},
-		"a node without the sharing label": {node: private, req: request(memory("a", share.App, 8)), why: placement.NotSharing},
-		"a node whose agent is not there":  {node: unregistered, req: &share.Request{Totals: share.Totals{0, 8, 0}, Containers: []share.Container{memory("a", share.App, 8)}}, why: placement.NotRegistered},
-		"more cards than the node has":     {node: node(t, 16), req: request(whole("a", 2)), why: placement.TooFewCards},
-		"more cards than are free":         {node: used(node(t, 16, 16), 1), req: request(whole("a", 2)), why: placement.NoFreeCard},
+		"a sick card":                                    {node: sick, req: request(memory("a", share.App, 8)), why: placement.Sick},
+		"a closed node":                                  {node: closed, req: request(memory("a", share.App, 8)), why: placement.RecordUnread},
+		"a node without the sharing label":               {node: private, req: request(memory("a", share.App, 8)), why: placement.NotSharing},
+		"a node whose agent is not there":                {node: unregistered, req: counted(memory("a", share.App, 8)), why: placement.NotRegistered},
+		"a node whose cards are all held whole":          {node: full, req: counted(memory("a", share.App, 8)), why: placement.NoFreeShare},
+		"fewer units allocatable than the card has free": {node: tight, req: counted(memory("a", share.App, 8)), why: placement.OverAllocatable},
+		"more cards than the node has":                   {node: node(t, 16), req: request(whole("a", 2)), why: placement.TooFewCards},
+		"more cards than are free":                       {node: used(node(t, 16, 16), 1), req: request(whole("a", 2)), why: placement.NoFreeCard},
 		"whole containers that fit one at a time only": {
 			node: used(node(t, 16, 16), 1), req: request(whole("a", 1), whole("b", 1)), why: placement.NoneTogether,
 		},

@@ -27,64 +27,81 @@ type Options struct {
 
 // Ensure returns the binaries, building those the cache lacks.
 func Ensure(ctx context.Context, o Options) (Set, error) {
+	dir, err := ensure(ctx, o, current())
+	return Set{dir: dir}, err
+}
+
+// EnsureOldest returns a set whose API server and controller manager are of the oldest release that
+// gcu-scheduler supports.
+func EnsureOldest(ctx context.Context, o Options) (Set, error) {
+	set, err := Ensure(ctx, o)
+	if err != nil {
+		return Set{}, err
+	}
+	set.older, err = ensure(ctx, o, oldest())
+	return set, err
+}
+
+// ensure fills the cache folder of a release and returns it.
+func ensure(ctx context.Context, o Options, r release) (string, error) {
 	root := o.CacheRoot
 	if root == "" {
 		var err error
 		if root, err = CacheRoot(); err != nil {
-			return Set{}, err
+			return "", err
 		}
 	}
 	if o.Log == nil {
 		o.Log = io.Discard
 	}
-	dir := filepath.Join(root, Key())
-	todo, err := missing(dir)
+	dir := filepath.Join(root, r.key)
+	todo, err := missing(dir, r.targets)
 	if err != nil {
-		return Set{}, err
+		return "", err
 	}
 	if len(todo) == 0 {
-		return Set{dir}, nil
+		return dir, nil
 	}
 	if o.Source == "" {
 		found, ok := FindSource()
 		if !ok {
-			return Set{}, fmt.Errorf("%s lacks %s and the source tree (hack/kube) is not above the working directory: run from a clone, or name it", dir, todo[0].name)
+			return "", fmt.Errorf("%s lacks %s and the source tree (hack) is not above the working directory: run from a clone, or name it", dir, todo[0].name)
 		}
 		o.Source = found
 	}
 	gotool, err := exec.LookPath("go")
 	if err != nil {
-		return Set{}, fmt.Errorf("%s lacks %s, and building it needs Go: %w", dir, todo[0].name, err)
+		return "", fmt.Errorf("%s lacks %s, and building it needs Go: %w", dir, todo[0].name, err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return Set{}, err
+		return "", err
 	}
 	unlock, err := lock(ctx, dir+".lock", o.Log)
 	if err != nil {
-		return Set{}, err
+		return "", err
 	}
 	defer unlock()
 	// The builder that held the lock may have done our work.
-	if todo, err = missing(dir); err != nil {
-		return Set{}, err
+	if todo, err = missing(dir, r.targets); err != nil {
+		return "", err
 	}
 	for i, t := range todo {
-		if err := build(ctx, gotool, o, dir, t, fmt.Sprintf("%d of %d", i+1, len(todo))); err != nil {
-			return Set{}, err
+		if err := build(ctx, gotool, o.Source, o.Log, r, dir, t, fmt.Sprintf("%d of %d", i+1, len(todo))); err != nil {
+			return "", err
 		}
 	}
-	return Set{dir}, nil
+	return dir, nil
 }
 
 // build makes one binary. Its output lands beside the final name first, so a half-written file never
 // has the name others look for.
-func build(ctx context.Context, gotool string, o Options, dir string, t target, nth string) error {
+func build(ctx context.Context, gotool, source string, log io.Writer, r release, dir string, t target, nth string) error {
 	tmp := filepath.Join(dir, fmt.Sprintf(".%s-%d", t.name, os.Getpid()))
 	defer os.Remove(tmp)
 	cmd := exec.CommandContext(ctx, gotool, "build",
-		"-ldflags", "-X k8s.io/component-base/version.gitVersion="+KubernetesVersion,
+		"-ldflags", "-X k8s.io/component-base/version.gitVersion="+r.kubernetes,
 		"-o", tmp, t.pkg)
-	cmd.Dir = filepath.Join(o.Source, "hack", "kube")
+	cmd.Dir = filepath.Join(source, r.module)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
@@ -93,14 +110,14 @@ func build(ctx context.Context, gotool string, o Options, dir string, t target, 
 	cmd.Stdout, cmd.Stderr = &output, &output
 
 	start := time.Now()
-	fmt.Fprintf(o.Log, "building %s (%s) from modules in hack/kube; the first build takes minutes\n", t.name, nth)
+	fmt.Fprintf(log, "building %s %s (%s) from the modules in %s; the first build takes minutes\n", t.name, r.kubernetes, nth, r.module)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("build %s: %w", t.name, err)
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	every := 15 * time.Second
-	if isTerminal(o.Log) {
+	if isTerminal(log) {
 		every = 5 * time.Second
 	}
 	tick := time.NewTicker(every)
@@ -108,7 +125,7 @@ func build(ctx context.Context, gotool string, o Options, dir string, t target, 
 	for {
 		select {
 		case <-tick.C:
-			fmt.Fprintf(o.Log, "  %s (%s): %s\n", t.name, nth, time.Since(start).Round(time.Second))
+			fmt.Fprintf(log, "  %s (%s): %s\n", t.name, nth, time.Since(start).Round(time.Second))
 			continue
 		case err := <-done:
 			if ctx.Err() != nil {
@@ -120,7 +137,7 @@ func build(ctx context.Context, gotool string, o Options, dir string, t target, 
 		}
 		break
 	}
-	fmt.Fprintf(o.Log, "built %s in %s\n", t.name, time.Since(start).Round(time.Second))
+	fmt.Fprintf(log, "built %s in %s\n", t.name, time.Since(start).Round(time.Second))
 	return os.Rename(tmp, filepath.Join(dir, t.name))
 }
 

@@ -14,6 +14,8 @@ import (
 const (
 	KubernetesVersion = "v1.37.2"
 	EtcdVersion       = "v3.7.0"
+	// OldestKubernetesVersion is that of hack/kube-oldest/go.mod.
+	OldestKubernetesVersion = "v1.34.4"
 )
 
 // Names of the binaries.
@@ -38,13 +40,47 @@ func targets() []target {
 	}
 }
 
-// Set is a complete cache folder.
-type Set struct{ dir string }
+// release is what one module of hack builds, and the cache folder it fills.
+type release struct {
+	module     string // folder below the source root
+	kubernetes string
+	key        string
+	targets    []target
+}
+
+func current() release {
+	return release{module: filepath.Join("hack", "kube"), kubernetes: KubernetesVersion, key: Key(), targets: targets()}
+}
+
+// oldest is the control plane of the first minor release that gcu-scheduler supports. The rest of a
+// sandbox beside it is of the current release.
+func oldest() release {
+	return release{
+		module: filepath.Join("hack", "kube-oldest"), kubernetes: OldestKubernetesVersion,
+		key: fmt.Sprintf("k8s-%s_%s-%s", OldestKubernetesVersion, runtime.GOOS, runtime.GOARCH),
+		targets: []target{
+			{APIServer, "k8s.io/kubernetes/cmd/kube-apiserver"},
+			{ControllerManager, "k8s.io/kubernetes/cmd/kube-controller-manager"},
+		},
+	}
+}
+
+// Set is a complete set of binaries. The zero value is none.
+type Set struct {
+	dir string
+	// older is the folder of the API server and the controller manager if they are of another release.
+	older string
+}
 
 // Path returns the file of a binary named above.
-func (s Set) Path(name string) string { return filepath.Join(s.dir, name) }
+func (s Set) Path(name string) string {
+	if s.older != "" && (name == APIServer || name == ControllerManager) {
+		return filepath.Join(s.older, name)
+	}
+	return filepath.Join(s.dir, name)
+}
 
-// Dir returns the folder that holds the binaries.
+// Dir returns the folder that holds the binaries of the current release.
 func (s Set) Dir() string { return s.dir }
 
 // CacheRoot returns the folder that holds one folder per pair of versions:
@@ -63,9 +99,9 @@ func Key() string {
 }
 
 // missing returns the targets that dir lacks.
-func missing(dir string) ([]target, error) {
+func missing(dir string, targets []target) ([]target, error) {
 	var out []target
-	for _, t := range targets() {
+	for _, t := range targets {
 		info, err := os.Stat(filepath.Join(dir, t.name))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

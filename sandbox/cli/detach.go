@@ -96,6 +96,7 @@ func supervisorArgs(g *global, f *upFlags) []string {
 	}
 	add("source", g.source)
 	add("scheduler-binary", f.scheduler)
+	add("scheduler-config", f.config)
 	add("feature-gates", f.featureGates)
 	add("runtime-config", f.runtimeConfig)
 	for _, m := range f.machines {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/topscloud/topscloud/internal/app"
 	"github.com/topscloud/topscloud/sandbox/binaries"
 )
 
@@ -25,6 +26,7 @@ func New() *cobra.Command {
 		Long: `gcu-sandbox runs etcd, kube-apiserver, kube-controller-manager, the stock kube-scheduler and
 gcu-scheduler as processes on loopback, together with simulated GCU nodes. No container engine is
 needed. The control plane is built from modules once and kept in the user's cache folder.`,
+		Version:       app.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -47,17 +49,24 @@ func defaultDataDir() string {
 }
 
 func binariesCommand(g *global) *cobra.Command {
-	return &cobra.Command{
+	var oldest bool
+	cmd := &cobra.Command{
 		Use:   "binaries",
 		Short: "Build the control plane into the cache, if it is not there, and print where it is",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			set, err := binaries.Ensure(cmd.Context(), binaries.Options{Source: g.source, Log: os.Stderr})
+			ensure := binaries.Ensure
+			if oldest {
+				ensure = binaries.EnsureOldest
+			}
+			set, err := ensure(cmd.Context(), binaries.Options{Source: g.source, Log: os.Stderr})
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), set.Dir())
+			fmt.Fprintln(cmd.OutOrStdout(), filepath.Dir(set.Path(binaries.APIServer)))
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&oldest, "oldest", false, "the oldest control plane that gcu-scheduler supports ("+binaries.OldestKubernetesVersion+")")
+	return cmd
 }

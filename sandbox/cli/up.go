@@ -21,6 +21,7 @@ import (
 type upFlags struct {
 	machines      []string
 	scheduler     string
+	config        string
 	noScheduler   bool
 	detach        bool
 	supervise     bool
@@ -47,6 +48,7 @@ func upCommand(g *global) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.machines, "machine", nil, "simulated machine, <preset>[:count], repeatable; default s60x8:2, or what the data folder had")
 	flags.StringVar(&f.scheduler, "scheduler-binary", "", "gcu-scheduler executable (default: beside this program)")
+	flags.StringVar(&f.config, "scheduler-config", "", "KubeSchedulerConfiguration of gcu-scheduler (default: the one of this release)")
 	flags.BoolVar(&f.noScheduler, "no-gcu-scheduler", false, "run without gcu-scheduler, for example to start it in a debugger")
 	flags.BoolVar(&f.detach, "detach", false, "return when the sandbox is ready and leave it running")
 	flags.StringVar(&f.featureGates, "feature-gates", "", "passed to the API server, the controller manager and the schedulers")
@@ -118,6 +120,11 @@ func (g *global) options(ctx context.Context, f *upFlags, log io.Writer) (sandbo
 	}
 	if !f.noScheduler {
 		if o.GCUScheduler, err = schedulerBinary(f.scheduler); err != nil {
+			return o, err
+		}
+	}
+	if f.config != "" {
+		if o.GCUSchedulerConfig, err = os.ReadFile(f.config); err != nil {
 			return o, err
 		}
 	}

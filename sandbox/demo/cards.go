@@ -11,7 +11,7 @@ import (
 	"github.com/topscloud/topscloud/internal/contract"
 )
 
-// held is what a pod's record says.
+// held is what a pod holds by its record.
 type held struct {
 	whole []int
 	// shares maps a minor to the amounts of the containers on it, in the record's order.
@@ -30,6 +30,9 @@ func recordOf(p *corev1.Pod, names *contract.Names) (held, error) {
 		return h, fmt.Errorf("record: %w", err)
 	}
 	for _, c := range a.Containers {
+		if ended(p, c.Name) {
+			continue
+		}
 		for _, card := range c.Cards {
 			if card.Whole {
 				h.whole = append(h.whole, card.Minor)
@@ -41,6 +44,16 @@ func recordOf(p *corev1.Pod, names *contract.Names) (held, error) {
 	slices.Sort(h.whole)
 	h.whole = slices.Compact(h.whole)
 	return h, nil
+}
+
+// ended reports whether a container is an init container that is over: it holds nothing any more.
+func ended(p *corev1.Pod, container string) bool {
+	for _, cs := range p.Status.InitContainerStatuses {
+		if cs.Name == container {
+			return cs.State.Terminated != nil
+		}
+	}
+	return false
 }
 
 // minors returns the cards, sorted.

@@ -66,10 +66,20 @@ func refused(pod *corev1.Pod, why *refusal, now time.Time) *corev1.PodStatus {
 		t := metav1.NewTime(now)
 		s.StartTime = &t
 	}
+	for _, list := range [][]corev1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {
+		for i := range list {
+			if list[i].State.Terminated == nil {
+				end(&list[i], killed, now)
+			}
+		}
+	}
 	setCondition(s, corev1.PodReady, false, "PodFailed", now)
 	setCondition(s, corev1.ContainersReady, false, "PodFailed", now)
 	return s
 }
+
+// killed is the exit code of a container that got SIGKILL.
+const killed = 137
 
 // next decides from the pod alone what kubelet does about a pod it has admitted.
 func next(pod *corev1.Pod, now time.Time) step {
@@ -217,7 +227,7 @@ func restarted(pod *corev1.Pod, now time.Time) *corev1.PodStatus {
 	for _, list := range [][]corev1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {
 		for i := range list {
 			if r := list[i].State.Running; r != nil {
-				end(&list[i], 255, now)
+				end(&list[i], killed, now)
 				list[i].LastTerminationState = list[i].State
 				run(&list[i], now)
 				list[i].RestartCount++

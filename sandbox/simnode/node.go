@@ -19,7 +19,7 @@ import (
 	"github.com/topscloud/topscloud/internal/contract"
 )
 
-// node is one simulated node. Only the worker that serves it touches admitted.
+// node is one simulated node. Only the worker that serves it touches admitted and restartSeen.
 type node struct {
 	Machine
 	manager *Manager
@@ -27,6 +27,8 @@ type node struct {
 	index   int
 	// admitted holds the pods kubelet has taken since it started; the informer may be behind.
 	admitted map[types.UID]bool
+	// restartSeen is the version of the Node whose wish to restart was carried out.
+	restartSeen string
 }
 
 func (n *node) address() string { return fmt.Sprintf("198.19.%d.%d", n.index/250, n.index%250+1) }
@@ -103,7 +105,14 @@ func (n *node) sync(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	if fault.Restart || fault.Reboot {
-		return 0, n.restart(ctx, all, devices, fault)
+		if n.restartSeen == obj.ResourceVersion {
+			return 0, nil // done: the informer is behind
+		}
+		if err := n.restart(ctx, all, devices, fault); err != nil {
+			return 0, err
+		}
+		n.restartSeen = obj.ResourceVersion
+		return 0, nil
 	}
 	live := slices.DeleteFunc(slices.Clone(all), finished)
 	if err := n.report(ctx, obj, devices, live); err != nil {

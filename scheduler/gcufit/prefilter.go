@@ -137,10 +137,15 @@ func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, adde
 		return nil
 	}
 	if h, ok := c.removed[pod.UID]; ok && h.Node == n.Name {
-		c.try(n.With(h))
+		with := n.With(h)
+		if was := c.view.Node(n.Name); was != nil && with.SameHolders(was) {
+			with = was // nothing is tried any more
+		}
+		c.try(with)
 		return nil
 	}
 	if with := p.withPod(n, pod); with != n {
+		p.nominations.see(pod.UID, n.Name)
 		c.try(with)
 	}
 	return nil

@@ -14,10 +14,12 @@ import (
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/term"
+	"k8s.io/component-base/version"
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 
+	gcuapp "github.com/topscloud/topscloud/internal/app"
 	"github.com/topscloud/topscloud/scheduler/gcufit"
 )
 
@@ -25,6 +27,7 @@ import (
 // before the first pod is looked at.
 func newCommand() *cobra.Command {
 	opts := options.NewOptions()
+	var inspectAddress string
 	cmd := &cobra.Command{
 		Use: "gcu-scheduler",
 		Long: `gcu-scheduler is kube-scheduler with the plugin GCUFit, which places pods that
@@ -38,15 +41,21 @@ plugins there.`,
 			return opts.ComponentGlobalsRegistry.Set()
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			verflag.PrintAndExitIfRequested()
+			// The flag is Kubernetes' own; the answer has both versions.
+			if f := cmd.Flags().Lookup("version"); f != nil && f.Value.String() != "false" {
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "gcu-scheduler %s (Kubernetes %s)\n", gcuapp.Version(), version.Get().GitVersion)
+				return err
+			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return run(ctx, cmd, opts)
+			return run(ctx, cmd, opts, inspectAddress)
 		},
 	}
 	flags := opts.Flags
 	verflag.AddFlags(flags.FlagSet("global"))
 	globalflag.AddGlobalFlags(flags.FlagSet("global"), cmd.Name(), logs.SkipLoggingConfigurationFlags())
+	flags.FlagSet("gcu").StringVar(&inspectAddress, "inspect-bind-address", "",
+		"host:port to serve the older gcushare scheduler's answers on (/gcushare-scheduler/inspect), with the certificate and the authentication of the secure port; empty serves none")
 	for _, set := range flags.FlagSets {
 		cmd.Flags().AddFlagSet(set)
 	}
@@ -55,7 +64,7 @@ plugins there.`,
 	return cmd
 }
 
-func run(ctx context.Context, cmd *cobra.Command, opts *options.Options) error {
+func run(ctx context.Context, cmd *cobra.Command, opts *options.Options, inspectAddress string) error {
 	gates := opts.ComponentGlobalsRegistry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
 	if err := logsapi.ValidateAndApply(opts.Logs, gates); err != nil {
 		return fmt.Errorf("logging: %w", err)
@@ -68,6 +77,11 @@ func run(ctx context.Context, cmd *cobra.Command, opts *options.Options) error {
 	}
 	if err := checkProfiles(scheduler.Profiles); err != nil {
 		return err
+	}
+	if inspectAddress != "" {
+		if err := serveInspect(ctx, inspectAddress, config, factory); err != nil {
+			return err
+		}
 	}
 	opts.ComponentGlobalsRegistry.AddMetrics()
 	return app.Run(ctx, config, scheduler)

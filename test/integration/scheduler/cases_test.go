@@ -309,3 +309,19 @@ func assertNotOversold(t *testing.T, pods []v1.Pod, cards map[string]int64) {
 		t.Error("nothing is held at all")
 	}
 }
+
+// A pod that asks for a share may preempt one that holds the card whole: the agent offers the card's
+// units only after that one is gone, and the pod is not told meanwhile that nothing can help.
+func TestPreemptionAcrossKinds(t *testing.T) {
+	e := newEnv(t, machine("n1", 16))
+	priorities(t, map[string]int32{"low": 1, "high": 100})
+	e.startScheduler(nil)
+	on := func(class string) option { return func(p *v1.Pod) { p.Spec.PriorityClassName = class } }
+	e.create(pod("whole", gcu, "1", on("low")))
+	e.until("the card's units are withdrawn", func(ctx context.Context) bool {
+		n, err := admin.CoreV1().Nodes().Get(ctx, "n1", metav1.GetOptions{})
+		return err == nil && e.get("whole").Spec.NodeName != "" && n.Status.Allocatable.Name(gcuMemory, "").Value() == 0
+	})
+	e.create(pod("share", gcuMemory, "8", on("high")))
+	e.bound("share")
+}

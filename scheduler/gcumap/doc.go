@@ -1,0 +1,23 @@
+// Package gcumap shows a cluster's GCU cards and who holds them.
+//
+// Read fetches nodes and pods from the API, Build feeds them into a ledger and writes down what it
+// says, Draw makes lines of text of that, and Drawing.Text and Drawing.SVG put them out.
+//
+// # Promise
+//
+// Every figure is the ledger's, the same one that the scheduler decides by; nothing here counts shares
+// by rules of its own. Equal objects give equal output, whatever order they came in. Draw keeps within
+// its width, counted in terminal columns, and lets no control character of an object through to the
+// terminal. Map is a versioned format: within one APIVersion fields are added, never changed.
+//
+// # Assumptions
+//
+// The map is one moment of two lists, pods before nodes; what is in flight inside a scheduler is not
+// to be seen from outside it.
+//
+// # Refusals
+//
+// What the caller may not read is named in Map.Incomplete and the figures are marked as lower bounds.
+// Read fails only when neither nodes nor pods can be read, when a node asked for by name does not
+// exist, and when the API does not answer.
+package gcumap
