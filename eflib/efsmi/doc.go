@@ -19,7 +19,7 @@
 //
 //   - One run prints all cards, so a card that hangs can hang the tool and hide all of them. A run that
 //     does not end in time is killed and costs one goroutine until the kernel lets go of it.
-//   - A report of less than half a second ago answers another question; the readings have its values,
+//   - A report of less than a tenth of a second ago answers another question; the readings have its values,
 //     not older ones.
 //   - The bus id of the table has two digits of the domain, so domains above ff cannot be told from it.
 //

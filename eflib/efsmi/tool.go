@@ -15,7 +15,7 @@ import (
 const (
 	// maxAge is how old a printed report may be to answer another question. One run of the tool prints
 	// all cards, so that a round over all cards starts it once.
-	maxAge = 500 * time.Millisecond
+	maxAge = 100 * time.Millisecond
 	// runTimeout bounds a run whose caller sets no limit.
 	runTimeout = 10 * time.Second
 )

@@ -87,7 +87,7 @@ func TestInventoryWithEfsmi(t *testing.T) {
 }
 
 func TestTelemetryWithEfsmi(t *testing.T) {
-	can := eflibtest.Can{Slow: 550 * time.Millisecond, Fields: eflib.FieldIdentity | eflib.FieldHealth | eflib.FieldMemory | eflib.FieldPower |
+	can := eflibtest.Can{Slow: 120 * time.Millisecond, Fields: eflib.FieldIdentity | eflib.FieldHealth | eflib.FieldMemory | eflib.FieldPower |
 		eflib.FieldTemperature | eflib.FieldClock | eflib.FieldUsage | eflib.FieldPCIeLink | eflib.FieldPCIeThroughput |
 		eflib.FieldRMA | eflib.FieldPowerMode}
 	eflibtest.TestTelemetry(t, can, func(t *testing.T, m sim.Machine) eflibtest.Rig {
