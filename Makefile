@@ -60,6 +60,15 @@ integration: kube kube-oldest ## Only the tests that need the real control plane
 bench: ## The benchmarks of the tree
 	$(GO) test -run '^$$' -bench . -benchmem $$($(GO) list $(RACE) 2>/dev/null | grep -v /cmd/)
 
+STEPS ?= 1000000
+.PHONY: soak
+soak: ## A million steps of the model test under the race detector (STEPS=n for more)
+	$(RACETEST) -count=1 -v -timeout 2h -run '^TestModel' ./scheduler/gcufit -gcufit.steps=$(STEPS)
+
+.PHONY: fuzz
+fuzz: ## Each fuzz target for ten minutes (FUZZTIME=1m for less)
+	@hack/fuzz/run.sh
+
 .PHONY: vet
 vet: ## go vet, for amd64 and arm64
 	$(GO) vet ./...

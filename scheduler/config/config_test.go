@@ -86,3 +86,20 @@ func TestRead(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Decode never panics, and what it accepts is complete and in range.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte("{}"))
+	f.Add([]byte("resource: acme.com/npu\ndefaultPolicy: spread\nweights: {topology: 1}\nrecordTimeout: 30s\n"))
+	f.Add([]byte("weights: {topology: 0, packing: 0, intact: 0, rightSize: 0}"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		args, err := config.Decode(text)
+		if err != nil {
+			return
+		}
+		w := args.Weights
+		if args.Names == nil || args.RecordTimeout <= 0 || w.Topology+w.Packing+w.Intact+w.RightSize <= 0 {
+			t.Errorf("accepted %q as %+v", text, args)
+		}
+	})
+}
