@@ -40,7 +40,7 @@ func (a *app) command() *cobra.Command {
 	v1.SetDefaults(&defaults)
 	root := &cobra.Command{
 		Use:           "kubectl-gcu",
-		Short:         "Look at a cluster's GCU cards",
+		Short:         "Look at a cluster's GCU cards, and look after them",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl gcu"},
 		Version:       version(),
 		SilenceErrors: true,
@@ -51,7 +51,7 @@ func (a *app) command() *cobra.Command {
 	f := root.PersistentFlags()
 	f.StringVar(&a.resource, "resource", defaults.Resource, "the scheduler's resource, from which all names derive")
 	f.DurationVar(&a.recordTimeout, "record-timeout", defaults.RecordTimeout.Duration, "the scheduler's recordTimeout")
-	root.AddCommand(newMap(a))
+	root.AddCommand(newMap(a), newWhy(a))
 	return root
 }
 
