@@ -39,16 +39,7 @@ func Draw(x *Explanation, o DrawOptions) *screen.Page {
 	if len(x.Findings) > 0 {
 		p.Blank()
 	}
-	for _, f := range x.Findings {
-		style := screen.Bad
-		if f.Reason == "RoomNow" || f.Reason == "Nominated" || f.Reason == "NotEvaluated" || f.Reason == "Unseen" {
-			style = screen.Warn
-		}
-		p.Item("! ", style, f.Text)
-		if f.Do != "" {
-			p.Item("  > ", screen.Plain, f.Do)
-		}
-	}
+	DrawFindings(p, x.Findings)
 	if x.Well {
 		p.Line(screen.Good, "Nothing is wrong with it.")
 	}
@@ -71,21 +62,35 @@ func Draw(x *Explanation, o DrawOptions) *screen.Page {
 	return p
 }
 
+// DrawFindings lists what is wrong and what to do about it.
+func DrawFindings(p *screen.Page, findings []Finding) {
+	for _, f := range findings {
+		style := screen.Bad
+		if slices.Contains([]string{"RoomNow", "Nominated", "NotEvaluated", "Unseen"}, f.Reason) {
+			style = screen.Warn
+		}
+		p.Item("! ", style, f.Text)
+		if f.Do != "" {
+			p.Item("  > ", screen.Plain, f.Do)
+		}
+	}
+}
+
 func drawChanges(p *screen.Page, x *Explanation) {
 	none := !slices.ContainsFunc(x.Nodes, func(n Node) bool { return n.Fits }) && len(x.Asks) > 0
 	if len(x.Nodes) == 0 || !none {
 		return
 	}
 	p.Blank()
-	if len(x.Changes) == 0 && slices.ContainsFunc(x.Nodes, func(n Node) bool { return n.GCUFits }) {
-		p.Line(screen.Strong, "Cards are not what it waits for: see the last column.")
-		return
-	}
-	DrawChanges(p, x.Changes)
+	DrawChanges(p, x.Nodes, x.Changes)
 }
 
-// DrawChanges lists changes that would help.
-func DrawChanges(p *screen.Page, changes []Change) {
+// DrawChanges lists changes that would help where no node fits.
+func DrawChanges(p *screen.Page, nodes []Node, changes []Change) {
+	if len(changes) == 0 && slices.ContainsFunc(nodes, func(n Node) bool { return n.GCUFits }) {
+		p.Line(screen.Strong, "Cards are not what is missing: see the last column.")
+		return
+	}
 	if len(changes) == 0 {
 		p.Line(screen.Strong, "No single change of memory, cards, topology, cordon or holders would help.")
 		return

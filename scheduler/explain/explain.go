@@ -115,7 +115,7 @@ func (e *explainer) waiting(claims []Finding) {
 	if n := e.pod.Status.NominatedNodeName; n != "" {
 		e.find("Nominated", fmt.Sprintf("Room is being made for it on node %s: pods of lower priority leave there.", n), "wait until they are gone")
 	}
-	e.out.Findings = append(e.out.Findings, labelMistakes(e.survey, e.pod)...)
+	e.out.Findings = append(e.out.Findings, LabelMistakes(e.survey, e.pod)...)
 	if !e.survey.Complete() {
 		e.find("Unseen", "Nodes cannot be judged with your rights; the scheduler's words are all there is.", "")
 		return

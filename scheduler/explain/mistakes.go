@@ -142,8 +142,8 @@ func wants(pod *v1.Pod) []want {
 	return out
 }
 
-// labelMistakes finds labels that a pod insists on and no node has: did you mean.
-func labelMistakes(s *survey.Survey, pod *v1.Pod) []Finding {
+// LabelMistakes finds labels that a pod insists on and no node has: did you mean.
+func LabelMistakes(s *survey.Survey, pod *v1.Pod) []Finding {
 	if !s.NodesSeen || len(s.Nodes) == 0 {
 		return nil
 	}
@@ -161,13 +161,13 @@ func labelMistakes(s *survey.Survey, pod *v1.Pod) []Finding {
 		values, known := present[w.key]
 		switch {
 		case !known:
-			f := Finding{Reason: "UnknownLabel", Text: fmt.Sprintf("No node has label %s, which the pod's %s asks for.", w.key, w.where)}
+			f := Finding{Reason: "UnknownLabel", Text: fmt.Sprintf("No node has label %s, which the %s asks for.", w.key, w.where)}
 			if guess := nearest(w.key, slices.Collect(maps.Keys(present))); guess != "" {
 				f.Do = fmt.Sprintf("did you mean %s? Values present: %s", guess, counted(present[guess]))
 			}
 			out = append(out, f)
 		case len(w.values) > 0 && !slices.ContainsFunc(w.values, func(v string) bool { return values[v] > 0 }):
-			f := Finding{Reason: "UnknownLabelValue", Text: fmt.Sprintf("No node has label %s=%s, which the pod's %s asks for.", w.key, strings.Join(w.values, "|"), w.where)}
+			f := Finding{Reason: "UnknownLabelValue", Text: fmt.Sprintf("No node has label %s=%s, which the %s asks for.", w.key, strings.Join(w.values, "|"), w.where)}
 			f.Do = "values present: " + counted(values)
 			if guess := nearest(w.values[0], slices.Collect(maps.Keys(values))); guess != "" {
 				f.Do = fmt.Sprintf("did you mean %s? Values present: %s", guess, counted(values))
