@@ -11,7 +11,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := newRoot(os.Stdout, os.Getenv).ExecuteContext(ctx)
+	err := newRoot(os.Stdin, os.Stdout, os.Getenv).ExecuteContext(ctx)
 	code, tell := exitCode(err)
 	if tell {
 		fmt.Fprintln(os.Stderr, "error:", err)

@@ -17,6 +17,7 @@ import (
 
 // app is what the verbs have in common.
 type app struct {
+	in     io.Reader
 	out    io.Writer
 	getenv func(string) string
 	now    func() time.Time
@@ -27,8 +28,8 @@ type app struct {
 	recordTimeout time.Duration
 }
 
-func newRoot(out io.Writer, getenv func(string) string) *cobra.Command {
-	a := &app{out: out, getenv: getenv, now: time.Now}
+func newRoot(in io.Reader, out io.Writer, getenv func(string) string) *cobra.Command {
+	a := &app{in: in, out: out, getenv: getenv, now: time.Now}
 	root := a.command()
 	a.connect = kubeFlags(root.PersistentFlags())
 	return root
@@ -51,7 +52,7 @@ func (a *app) command() *cobra.Command {
 	f := root.PersistentFlags()
 	f.StringVar(&a.resource, "resource", defaults.Resource, "the scheduler's resource, from which all names derive")
 	f.DurationVar(&a.recordTimeout, "record-timeout", defaults.RecordTimeout.Duration, "the scheduler's recordTimeout")
-	root.AddCommand(newMap(a), newWhy(a), newFit(a), newTop(a), newCordon(a), newUncordon(a))
+	root.AddCommand(newMap(a), newWhy(a), newFit(a), newTop(a), newCordon(a), newUncordon(a), newRepair(a))
 	return root
 }
 
