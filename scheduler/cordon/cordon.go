@@ -144,7 +144,7 @@ func once(ctx context.Context, client kubernetes.Interface, names *contract.Name
 		return nil, unknownNode(ctx, client, names, name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("get node %s: %w", name, err)
+		return nil, fmt.Errorf("get node %s: %w%s", name, err, askFor(err))
 	}
 	list, err := read(names, node)
 	if err != nil {
@@ -250,7 +250,15 @@ func write(ctx context.Context, client kubernetes.Interface, names *contract.Nam
 		return fmt.Errorf("patch of node %s: %w", node.Name, err)
 	}
 	if _, err = client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("patch node %s: %w", node.Name, err)
+		return fmt.Errorf("patch node %s: %w%s", node.Name, err, askFor(err))
 	}
 	return nil
+}
+
+// askFor says which role has a right that is missing.
+func askFor(err error) string {
+	if apierrors.IsForbidden(err) {
+		return " (ClusterRole gcu-operator may)"
+	}
+	return ""
 }

@@ -7,6 +7,13 @@ import (
 	"github.com/topscloud/topscloud/scheduler/screen"
 )
 
+func cards(n int) string {
+	if n == 1 {
+		return "1 card"
+	}
+	return fmt.Sprintf("%d cards", n)
+}
+
 // Draw lays a usage out as a table with a total.
 func Draw(u *Usage, wide bool) *screen.Page {
 	p := &screen.Page{}
@@ -26,7 +33,7 @@ func Draw(u *Usage, wide bool) *screen.Page {
 	figures := func(r *Row) []screen.Cell {
 		out := []screen.Cell{{Text: fmt.Sprint(r.PromisedMiB)}, {Text: fmt.Sprintf("%.2f", r.Cards)}, {Text: fmt.Sprintf("%.1f", r.CardHours)}}
 		for i := range out {
-			if r.Unknown > 0 {
+			if r.Unknown > 0 || i > 0 && r.Unsized > 0 {
 				out[i].Text += "+?"
 			}
 		}
@@ -50,7 +57,7 @@ func Draw(u *Usage, wide bool) *screen.Page {
 	}
 	p.Table(columns, append(cells, total))
 	if u.OfCards > 0 {
-		p.Line(screen.Faint, fmt.Sprintf("of %d cards with %d MiB; card-hours: of pods that live now, since bound", u.OfCards, u.OfMiB))
+		p.Line(screen.Faint, fmt.Sprintf("of %s with %d MiB; card-hours: of pods that live now, since bound", cards(u.OfCards), u.OfMiB))
 	}
 	if u.Total.Unknown > 0 {
 		p.Line(screen.Warn, fmt.Sprintf("%d of the pods hold cards that are not known, since their records cannot be read: kubectl gcu map shows them.", u.Total.Unknown))

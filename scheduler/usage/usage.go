@@ -63,6 +63,9 @@ type Row struct {
 	CardHours   float64 `json:"cardHours"`
 	// Unknown counts pods whose cards are not known: their records cannot be read.
 	Unknown int `json:"unknown,omitempty"`
+	// Unsized counts pods with shares of cards whose size is not known, since the node cannot be seen:
+	// their parts are not in Cards.
+	Unsized int `json:"unsized,omitempty"`
 }
 
 func (r *Row) add(o *Row) {
@@ -71,6 +74,7 @@ func (r *Row) add(o *Row) {
 	r.Cards += o.Cards
 	r.CardHours += o.CardHours
 	r.Unknown += o.Unknown
+	r.Unsized += o.Unsized
 }
 
 // Add adds up what a survey saw; l is its ledger.
@@ -131,6 +135,8 @@ func rowOf(n *ledger.Node, h *ledger.Holder, pod *v1.Pod, now time.Time) Row {
 			row.Cards++
 		case i >= 0:
 			row.Cards += float64(mib) / float64(n.Cards[i].TotalMiB)
+		default:
+			row.Unsized = 1
 		}
 		row.PromisedMiB = share.Add(row.PromisedMiB, mib)
 	}

@@ -52,7 +52,9 @@ func (a *app) command() *cobra.Command {
 	f := root.PersistentFlags()
 	f.StringVar(&a.resource, "resource", defaults.Resource, "the scheduler's resource, from which all names derive")
 	f.DurationVar(&a.recordTimeout, "record-timeout", defaults.RecordTimeout.Duration, "the scheduler's recordTimeout")
-	root.AddCommand(newMap(a), newWhy(a), newFit(a), newTop(a), newCordon(a), newUncordon(a), newRepair(a))
+	drawMap := newMap(a)
+	drawMap.ValidArgsFunction = a.completeNodes
+	root.AddCommand(drawMap, newWhy(a), newFit(a), newTop(a), newCordon(a), newUncordon(a), newRepair(a))
 	return root
 }
 

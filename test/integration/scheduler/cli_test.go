@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -25,11 +24,7 @@ import (
 
 // plugin builds kubectl-gcu once for all tests.
 var plugin = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "kubectl-gcu-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "kubectl-gcu")
+	path := filepath.Join(scratch, "kubectl-gcu")
 	build := exec.Command("go", "build", "-o", path, "github.com/topscloud/topscloud/scheduler/cmd/kubectl-gcu")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build kubectl-gcu: %w\n%s", err, out)
@@ -182,8 +177,8 @@ func TestFitAndTop(t *testing.T) {
 	viewer.says(0, []string{"fit", "--memory", "4"}, "It fits now")
 	viewer.says(1, []string{"fit", "--memory", "5", "--cards", "2"}, "want a multiple of enflame.com/gcu-cards")
 	tenant.says(1, []string{"fit", "--memory", "4"}, "what fits cannot be told with your rights", "list nodes")
-	viewer.says(0, []string{"top"}, e.namespace+" 2 12288 0.75", "of 1 cards with 16384 MiB")
-	tenant.says(0, []string{"top", "--by", "pod"}, e.namespace+"/a n1 6144", "Not seen:")
+	viewer.says(0, []string{"top"}, e.namespace+" 2 12288 0.75", "of 1 card with 16384 MiB")
+	tenant.says(0, []string{"top", "--by", "pod"}, e.namespace+"/a n1 6144 0.00+?", "Not seen:")
 }
 
 // An operator closes a card and opens it again; a tenant may not.
