@@ -3,6 +3,7 @@ package remedy_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -140,8 +141,11 @@ func (c *cluster) nodes() []remedy.Node {
 func TestChangesAreProvenAndSmallest(t *testing.T) {
 	t.Parallel()
 	found := map[remedy.Kind]int{}
-	tried := 0
-	for seed := uint64(0); tried < 500; seed++ {
+	tried, wanted := 0, 150
+	if os.Getenv("TOPSCLOUD_TEST_FULL") != "" {
+		wanted = 3000
+	}
+	for seed := uint64(0); tried < wanted; seed++ {
 		r := rand.New(rand.NewPCG(seed, 7))
 		c := newCluster(r)
 		req, err := share.Parse(names, request(r, "asked", 14, 9), share.Defaults{})
@@ -165,7 +169,7 @@ func TestChangesAreProvenAndSmallest(t *testing.T) {
 		c.checkFinish(t, seed, req, byKind[remedy.Finish])
 	}
 	for _, kind := range []remedy.Kind{remedy.Topology, remedy.LessMemory, remedy.FewerCards, remedy.Uncordon, remedy.Finish} {
-		if found[kind] < 10 {
+		if found[kind] < 3 {
 			t.Errorf("%s was found %d times: the clusters are no test of it", kind, found[kind])
 		}
 	}
