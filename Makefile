@@ -7,7 +7,9 @@ BIN     := bin
 GOFLAGS ?=
 CGO_ENABLED := 0
 export GOFLAGS CGO_ENABLED
-BUILD   := $(GO) build -o $(BIN)/
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+KUBE_VERSION := $(shell sed -n 's/^require k8s.io.kubernetes //p; s/^	k8s.io.kubernetes //p' go.mod | head -n 1)
+BUILD   := $(GO) build -ldflags "-X github.com/topscloud/topscloud/internal/app.version=$(VERSION) -X k8s.io/component-base/version.gitVersion=$(KUBE_VERSION)" -o $(BIN)/
 RACETEST := CGO_ENABLED=1 $(GO) test -race
 
 # Packages whose concurrency is checked by the race detector on each run.
@@ -57,6 +59,15 @@ integration: kube kube-oldest ## Only the tests that need the real control plane
 .PHONY: bench
 bench: ## The benchmarks of the tree
 	$(GO) test -run '^$$' -bench . -benchmem $$($(GO) list $(RACE) 2>/dev/null | grep -v /cmd/)
+
+STEPS ?= 1000000
+.PHONY: soak
+soak: ## A million steps of the model test under the race detector (STEPS=n for more)
+	$(RACETEST) -count=1 -v -timeout 2h -run '^TestModel' ./scheduler/gcufit -gcufit.steps=$(STEPS)
+
+.PHONY: fuzz
+fuzz: ## Each fuzz target for ten minutes (FUZZTIME=1m for less)
+	@hack/fuzz/run.sh
 
 .PHONY: vet
 vet: ## go vet, for amd64 and arm64

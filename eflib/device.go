@@ -1,6 +1,7 @@
 package eflib
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/topscloud/topscloud/topology"
@@ -76,6 +77,22 @@ func (h Health) Problem() string {
 	return "health unknown"
 }
 
+// UnknownHealth returns the health of a card that could not be asked, with the cause in a few steady
+// words: a cause that changes with every try would look like a change.
+func UnknownHealth(err error) Health {
+	switch {
+	case errors.Is(err, ErrTimeout):
+		return Health{Cause: "does not answer"}
+	case errors.Is(err, ErrDeviceLost):
+		return Health{Cause: "lost"}
+	case errors.Is(err, ErrDriverNotLoaded):
+		return Health{Cause: "driver not loaded"}
+	case errors.Is(err, ErrNotSupported):
+		return Health{Cause: "health not supported"}
+	}
+	return Health{Cause: "cannot be asked"}
+}
+
 // TopologyCards returns the places of the devices, for topology.New.
 func TopologyCards(devices []Device) []topology.Card {
 	cards := make([]topology.Card, 0, len(devices))
@@ -84,3 +101,6 @@ func TopologyCards(devices []Device) []topology.Card {
 	}
 	return cards
 }
+
+// Entry returns the name of the device in errors: its PCI address.
+func (d Device) Entry() string { return d.PCIAddress.String() }

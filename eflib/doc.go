@@ -1,6 +1,10 @@
 // Package eflib is a library about the Enflame GCU cards of a host: what cards there are (Device,
-// Inventory), how they are called by model (ModelOf), and how they are announced to a cluster
-// (NodeDevices). Back ends live in packages below: sysfs reads a host, sim makes machines up.
+// Inventory), what they tell at run time (Sample, Telemetry), what changes (State, Watcher), how they
+// are called by model (ModelOf), and how they are announced to a cluster (NodeDevices).
+//
+// Programs open a host with package source. The back ends below it can be used by themselves: sysfs
+// reads the kernel's files, libefml asks the vendor's library, efsmi reads the vendor's tool, and sim
+// makes machines up. Package eflibtest has the suite that all of them pass.
 //
 // # Promise
 //
@@ -8,6 +12,11 @@
 // What was wrong comes beside them, as one error that joins a *DeviceError per odd entry; it never
 // hides a good card. A caller that can live with part of the cards uses the devices and reports the
 // error. Only an error without devices means that nothing is known.
+//
+// A Reading holds a value that can be true, or the reason why there is none, never a number that stands
+// for none. Reasons are found with errors.Is (ErrNotSupported, ErrDriverNotLoaded, ErrDeviceLost,
+// ErrTimeout, ErrImplausible) and say the card and the reading with errors.As (*DeviceError). Every
+// question ends by the deadline of its context, and one stuck card costs the others nothing.
 //
 // # Assumptions
 //

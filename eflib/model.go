@@ -1,5 +1,7 @@
 package eflib
 
+import "strings"
+
 // Model is what a PCI device id says about a card. Facts that are not known are empty or 0.
 type Model struct {
 	Name, Product, Family string
@@ -35,4 +37,9 @@ var models = map[uint16]Model{
 func ModelOf(deviceID uint16) (Model, bool) {
 	m, known := models[deviceID]
 	return m, known
+}
+
+// ModelName returns the model in the name a card has for itself: "S60" of "Enflame S60".
+func ModelName(name string) string {
+	return strings.TrimSpace(strings.TrimPrefix(name, "Enflame"))
 }

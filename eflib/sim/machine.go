@@ -25,9 +25,14 @@ type Machine struct {
 
 	// broken cards are there but cannot be read.
 	broken map[int]bool
+	// state is what faults changed about cards.
+	state map[int]cardState
 }
 
-var _ eflib.Inventory = (*Machine)(nil)
+var (
+	_ eflib.Inventory = (*Machine)(nil)
+	_ eflib.Telemetry = (*Machine)(nil)
+)
 
 // ErrBroken is what an inventory says about a card that Break broke.
 var ErrBroken = errors.New("card does not answer")
@@ -36,6 +41,7 @@ var ErrBroken = errors.New("card does not answer")
 func (m Machine) Clone() Machine {
 	m.Cards = cloneDevices(m.Cards)
 	m.broken = maps.Clone(m.broken)
+	m.state = maps.Clone(m.state)
 	return m
 }
 
@@ -54,8 +60,8 @@ func (m Machine) ForNode(nodeName string) Machine {
 
 // Devices returns the cards, without the broken ones.
 func (m *Machine) Devices(ctx context.Context) ([]eflib.Device, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	if err := eflib.ContextError(ctx); err != nil {
+		return nil, err
 	}
 	if m.DriverVersion == "" {
 		return nil, eflib.ErrDriverNotLoaded
@@ -66,6 +72,9 @@ func (m *Machine) Devices(ctx context.Context) ([]eflib.Device, error) {
 		if m.broken[c.Minor] {
 			errs = append(errs, &eflib.DeviceError{Entry: c.PCIAddress.String(), Err: ErrBroken})
 			continue
+		}
+		if m.state[c.Minor].hangs {
+			c.Health = eflib.Health{Cause: hangCause}
 		}
 		devices = append(devices, c)
 	}
@@ -106,6 +115,7 @@ func (m *Machine) Remove(minor int) bool {
 	if i >= 0 {
 		m.Cards = slices.Delete(m.Cards, i, i+1)
 		delete(m.broken, minor)
+		delete(m.state, minor)
 	}
 	return i >= 0
 }

@@ -76,6 +76,8 @@ func currentTree(root string) (string, error) {
 type writer struct {
 	root string
 	err  error
+	// functions are the places written already: a bridge stands above several cards.
+	functions map[string]bool
 }
 
 func (w *writer) folder(name string) {
@@ -85,14 +87,24 @@ func (w *writer) folder(name string) {
 }
 
 func (w *writer) file(name, text string) {
-	w.folder(filepath.Dir(name))
-	if w.err == nil {
-		w.err = os.WriteFile(filepath.Join(w.root, name), []byte(text+"\n"), 0o644)
+	if w.err != nil {
+		return
+	}
+	path := filepath.Join(w.root, name)
+	w.err = os.WriteFile(path, []byte(text+"\n"), 0o644)
+	if errors.Is(w.err, fs.ErrNotExist) {
+		if w.err = os.MkdirAll(filepath.Dir(path), 0o755); w.err == nil {
+			w.err = os.WriteFile(path, []byte(text+"\n"), 0o644)
+		}
 	}
 }
 
 // function writes a PCI function at a place below devices and its link on the bus.
 func (w *writer) function(place string, vendor, device uint16, class uint32, numa int) {
+	if w.functions[place] {
+		return
+	}
+	w.functions[place] = true
 	w.file(filepath.Join(place, "vendor"), fmt.Sprintf("0x%04x", vendor))
 	w.file(filepath.Join(place, "device"), fmt.Sprintf("0x%04x", device))
 	w.file(filepath.Join(place, "class"), fmt.Sprintf("0x%06x", class))
@@ -100,14 +112,14 @@ func (w *writer) function(place string, vendor, device uint16, class uint32, num
 	if w.err == nil {
 		link := filepath.Join(w.root, "bus/pci/devices", filepath.Base(place))
 		w.err = os.Symlink(filepath.Join("../../..", place), link)
-		if errors.Is(w.err, fs.ErrExist) { // a bridge above several cards
+		if errors.Is(w.err, fs.ErrExist) { // two places of one address; the first stays
 			w.err = nil
 		}
 	}
 }
 
 func (m Machine) writeTree(root string) error {
-	w := &writer{root: root, err: os.Chmod(root, 0o755)}
+	w := &writer{root: root, err: os.Chmod(root, 0o755), functions: map[string]bool{}}
 	if m.DriverVersion != "" {
 		w.file("module/enflame/version", m.DriverVersion)
 	}
@@ -133,6 +145,11 @@ func (m Machine) writeCard(w *writer, c eflib.Device) {
 	}
 	place = filepath.Join(place, c.PCIAddress.String())
 	w.function(place, c.VendorID, c.DeviceID, 0x120000, c.NUMA)
+	link := m.link(c)
+	w.file(filepath.Join(place, "current_link_speed"), linkSpeed(link.Generation))
+	w.file(filepath.Join(place, "max_link_speed"), linkSpeed(link.MaxGeneration))
+	w.file(filepath.Join(place, "current_link_width"), fmt.Sprint(link.Width))
+	w.file(filepath.Join(place, "max_link_width"), fmt.Sprint(link.MaxWidth))
 	if m.DriverVersion == "" {
 		return
 	}
@@ -141,4 +158,9 @@ func (m Machine) writeCard(w *writer, c eflib.Device) {
 	if !m.broken[c.Minor] {
 		w.file(filepath.Join(node, "dev"), fmt.Sprintf("%d:%d", c.Major, c.DevMinor))
 	}
+}
+
+// linkSpeed returns what the kernel says of a generation of PCIe.
+func linkSpeed(generation int) string {
+	return [...]string{"Unknown", "2.5", "5.0", "8.0", "16.0", "32.0", "64.0"}[generation] + " GT/s PCIe"
 }

@@ -6,6 +6,7 @@
 //	sys/class/dmi/id/product_name            the machine
 //	sys/bus/pci/devices/<address>            a link; its target gives the bridges
 //	  vendor, device, class, numa_node
+//	  {current,max}_link_{speed,width}      the PCIe link, for Sample
 //	  enflame/gcuN/dev                       minor N, device node major:minor; older drivers: zixiao/
 //
 // # Promise

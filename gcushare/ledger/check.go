@@ -38,11 +38,7 @@ func (l *Ledger) Check() error {
 				bad("node %s: holder %s was released", name, h.UID)
 			}
 		}
-		c := s.capacity
-		if c == nil {
-			c = absent(name)
-		}
-		fresh := build(c, slices.Clone(s.holders))
+		fresh := build(s.offer(name), slices.Clone(s.holders))
 		if s.built != nil && !sameNode(s.built, fresh) {
 			bad("node %s: the built state is stale", name)
 		}

@@ -41,7 +41,8 @@ type Ledger struct {
 // slot is a node's ledger entry. A node that holders name before its Node object is seen has the zero
 // capacity of a node without GCU.
 type slot struct {
-	capacity *Capacity
+	capacity *Capacity // nil while there is no Node object
+	none     *Capacity // stands in for it
 	holders  []*Holder // sorted by UID
 	built    *Node     // nil when stale
 }
@@ -68,7 +69,7 @@ func (l *Ledger) Names() *contract.Names { return l.names }
 func (l *Ledger) SetCapacity(c *Capacity) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if Newer(l.removed[c.Node], c.version) {
+	if removed, ok := l.removed[c.Node]; ok && notAfter(c.version, removed) {
 		return false
 	}
 	s := l.slotLocked(c.Node)
@@ -218,38 +219,45 @@ func (l *Ledger) Doubtful() []*Holder {
 	return out
 }
 
-// confirm puts a holder seen in the API; it wins over whatever was known.
-func (l *Ledger) confirm(h *Holder) (changed bool) {
+// confirm puts a holder seen in the API; it wins over whatever was known. With known, it does so only
+// if the pod holds something already. It returns what was held before.
+func (l *Ledger) confirm(h *Holder, known bool) (old *Holder, changed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, gone := l.gone[h.UID]; gone {
-		return false
+		return nil, false
 	}
-	old := l.holderLocked(h.UID)
-	if old != nil {
-		h.Overdue = old.Overdue && h.State == Unrecorded
-		// Two watchers of one pod may bring its events in different order.
-		if Newer(old.version, h.version) {
-			return false
+	if old = l.holderLocked(h.UID); old == nil {
+		if known {
+			return nil, false
 		}
-		if sameHolder(old, h) {
-			return false
-		}
-		if old.Node != h.Node {
-			l.removeLocked(old)
-		}
+		l.putLocked(h)
+		return nil, true
+	}
+	h.Overdue = old.Overdue && h.State == Unrecorded
+	// Two watchers of one pod may bring its events in different order.
+	if Newer(old.version, h.version) || sameHolder(old, h) {
+		return old, false
+	}
+	if old.Node != h.Node {
+		l.removeLocked(old)
 	}
 	l.putLocked(h)
-	return true
+	return old, true
 }
 
 // Release frees what a pod holds, because it was deleted or has ended. It is final: no later event
 // brings the pod back. It reports whether the pod held anything.
-func (l *Ledger) Release(uid types.UID) bool {
+func (l *Ledger) Release(uid types.UID) bool { return l.release(uid, false) }
+
+func (l *Ledger) release(uid types.UID, known bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.gone[uid] = struct{}{}
 	h := l.holderLocked(uid)
+	if h == nil && known {
+		return false
+	}
+	l.gone[uid] = struct{}{}
 	if h == nil {
 		return false
 	}
@@ -297,6 +305,17 @@ func (l *Ledger) Node(name string) *Node {
 		return nil
 	}
 	return l.builtLocked(name, s)
+}
+
+// offer returns the slot's capacity, that of a node without GCU when there is no Node object.
+func (s *slot) offer(node string) *Capacity {
+	if s.capacity != nil {
+		return s.capacity
+	}
+	if s.none == nil {
+		s.none = absent(node)
+	}
+	return s.none
 }
 
 func (s *slot) holder(uid types.UID) *Holder {
@@ -356,11 +375,7 @@ func (l *Ledger) dropIfEmptyLocked(node string, s *slot) {
 
 func (l *Ledger) builtLocked(node string, s *slot) *Node {
 	if s.built == nil {
-		c := s.capacity
-		if c == nil {
-			c = absent(node)
-		}
-		s.built = build(c, slices.Clone(s.holders))
+		s.built = build(s.offer(node), slices.Clone(s.holders))
 	}
 	return s.built
 }

@@ -24,28 +24,33 @@ const (
 // Observe takes in a pod as the API shows it: bound pods are charged by their record, ended ones are
 // released, and an unbound one settles a doubtful Binding of it that can no longer be stored. Pods
 // that ask for no GCU are ignored.
-func (l *Ledger) Observe(pod *v1.Pod) Outcome {
+func (l *Ledger) Observe(pod *v1.Pod) Outcome { return l.observe(pod, false) }
+
+func (l *Ledger) observe(pod *v1.Pod, known bool) Outcome {
 	if !share.Asks(l.names, pod) {
 		return Unchanged
 	}
-	if Ended(pod) {
-		if l.Release(pod.UID) {
-			return Freed
-		}
-		return Unchanged
+	freed := false
+	switch {
+	case Ended(pod):
+		freed = l.release(pod.UID, known)
+	case pod.Spec.NodeName == "":
+		freed = l.settleFenced(pod)
+	default:
+		was, changed := l.confirm(ReadHolder(l.names, pod), known)
+		return outcome(was, l.Holder(pod.UID), changed)
 	}
-	if pod.Spec.NodeName == "" {
-		if l.fenced(pod) && l.Settle(pod.UID) {
-			return Freed
-		}
-		return Unchanged
+	if freed {
+		return Freed
 	}
-	was := l.Holder(pod.UID)
-	h := ReadHolder(l.names, pod)
-	if !l.confirm(h) {
+	return Unchanged
+}
+
+func outcome(was, now *Holder, changed bool) Outcome {
+	switch {
+	case !changed:
 		return Unchanged
-	}
-	if was != nil && was.Node == h.Node && len(was.Charges()) > 0 && lighter(h.Charges(), was.Charges()) {
+	case was != nil && now != nil && was.Node == now.Node && len(was.Charges()) > 0 && lighter(now.Charges(), was.Charges()):
 		return Freed
 	}
 	return Charged
@@ -62,18 +67,18 @@ func (l *Ledger) ObserveNode(node *v1.Node) bool {
 	return l.SetCapacity(ReadCapacity(l.names, node, prev))
 }
 
-// Foresee takes in a pod event ahead of the caller that sees the complete, ordered stream of them, for
-// a reader that must judge by it now. It only moves what is already held: a pod that the ordered stream
-// has not charged yet, or has freed for good, is left alone, or an old event could charge it for ever.
-// deleted says that the pod is gone.
-func (l *Ledger) Foresee(pod *v1.Pod, deleted bool) {
-	switch {
-	case l.Holder(pod.UID) == nil:
-	case deleted:
-		l.Release(pod.UID)
-	default:
-		l.Observe(pod)
+// Foresee takes in a pod as read apart from the complete, ordered stream of its events: from another
+// listener's event, or by a request of its own. It only moves what is already held: a pod that the
+// ordered stream has not charged yet, or has freed for good, is left alone, or an old reading could
+// charge it for ever. deleted says that the pod is gone.
+func (l *Ledger) Foresee(pod *v1.Pod, deleted bool) Outcome {
+	if !deleted {
+		return l.observe(pod, true)
 	}
+	if l.release(pod.UID, true) {
+		return Freed
+	}
+	return Unchanged
 }
 
 // Ended says whether a pod holds nothing any more although it still exists.
@@ -81,12 +86,18 @@ func Ended(pod *v1.Pod) bool {
 	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }
 
-// fenced says whether an unbound pod was changed after the version that its doubtful Binding names as
-// precondition. The API server will then refuse that Binding for ever, even one that is still on its
-// way. Versions are compared as numbers: the event may be older than the Binding.
-func (l *Ledger) fenced(pod *v1.Pod) bool {
-	h := l.Holder(pod.UID)
-	return h != nil && h.State == Doubtful && Newer(pod.ResourceVersion, h.BindVersion)
+// settleFenced frees a doubtful pod when it is seen unbound and changed after the version that its
+// Binding names as precondition. The API server will then refuse that Binding for ever, even one that
+// is still on its way. Versions are compared as numbers: the event may be older than the Binding.
+func (l *Ledger) settleFenced(pod *v1.Pod) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.holderLocked(pod.UID)
+	if h == nil || h.State != Doubtful || !Newer(pod.ResourceVersion, h.BindVersion) {
+		return false
+	}
+	l.removeLocked(h)
+	return true
 }
 
 // Newer says whether resource version a is later than b. Versions that are not numbers are never
@@ -95,6 +106,13 @@ func Newer(a, b string) bool {
 	x, errX := strconv.ParseUint(a, 10, 64)
 	y, errY := strconv.ParseUint(b, 10, 64)
 	return errX == nil && errY == nil && x > y
+}
+
+// notAfter says whether resource version a is b or before it; false when they cannot be compared.
+func notAfter(a, b string) bool {
+	x, errX := strconv.ParseUint(a, 10, 64)
+	y, errY := strconv.ParseUint(b, 10, 64)
+	return errX == nil && errY == nil && x <= y
 }
 
 // ReadHolder reads a bound pod. What is wrong with its record makes it Unreadable, never an error.

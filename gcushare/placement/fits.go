@@ -2,6 +2,7 @@ package placement
 
 import (
 	"github.com/topscloud/topscloud/gcushare/share"
+	"github.com/topscloud/topscloud/internal/contract"
 	"github.com/topscloud/topscloud/topology"
 )
 
@@ -19,7 +20,7 @@ func Fits(n *Node, req *share.Request) Reason {
 			return r
 		}
 	}
-	if len(req.Containers) > 1 {
+	if len(req.Containers) > 1 && !plainlyTogether(n, req) {
 		c := newChooser(n, req)
 		ok := c.place(0)
 		c.free()
@@ -28,6 +29,101 @@ func Fits(n *Node, req *share.Request) Reason {
 		}
 	}
 	return admitted(n, req)
+}
+
+// plainlyTogether spares the search for the usual pod of several containers: each in turn, the largest
+// first, gets the tightest card that still has room, or as many cards are free as the pod ever holds
+// whole. False means only that the search has to tell.
+func plainlyTogether(n *Node, req *share.Request) bool {
+	fractional := req.Containers[0].Kind.Fractional()
+	for i := range req.Containers {
+		c := &req.Containers[i]
+		if c.Kind.Fractional() != fractional || c.Cards > 1 {
+			return false
+		}
+	}
+	if !fractional {
+		return int64(freeFor(n, req)) >= atOnce(req, func(*share.Container) int64 { return 1 })
+	}
+	for i := range n.Cards {
+		card := &n.Cards[i]
+		need := func(c *share.Container) int64 { return c.PerCardMiB(card.TotalMiB, n.UnitMiB, n.SliceCount) }
+		if card.Usable() && req.Allows(card.UUID) && atOnce(req, need) <= card.FreeMiB() {
+			return true
+		}
+	}
+	return tightestFirst(n, req)
+}
+
+// freeFor counts the free cards that the request may use.
+func freeFor(n *Node, req *share.Request) int {
+	count := 0
+	for i := range n.Cards {
+		if card := &n.Cards[i]; card.Free() && card.Usable() && req.Allows(card.UUID) {
+			count++
+		}
+	}
+	return count
+}
+
+// atOnce is the most that the pod's containers hold at any time, each holding what need says.
+func atOnce(req *share.Request, need func(*share.Container) int64) int64 {
+	var side, apps, peak int64
+	for i := range req.Containers {
+		c := &req.Containers[i]
+		switch c.Phase {
+		case share.Init:
+			peak = max(peak, share.Add(side, need(c)))
+		case share.Sidecar:
+			side = share.Add(side, need(c))
+		default:
+			apps = share.Add(apps, need(c))
+		}
+	}
+	return max(peak, share.Add(side, apps))
+}
+
+// plainContainers is the most containers tightestFirst looks at.
+const plainContainers = 8
+
+// tightestFirst places containers that each want a share of one card and all run at the same time.
+func tightestFirst(n *Node, req *share.Request) bool {
+	if len(req.Containers) > plainContainers {
+		return false
+	}
+	var order [plainContainers]*share.Container
+	for i := range req.Containers {
+		c := &req.Containers[i]
+		if c.Phase == share.Init || c.Kind != req.Containers[0].Kind {
+			return false // only containers of one kind compare by their amounts
+		}
+		at := i
+		for ; at > 0 && order[at-1].Amount < c.Amount; at-- {
+			order[at] = order[at-1]
+		}
+		order[at] = c
+	}
+	var free [contract.MaxCards]int64
+	for i := range n.Cards {
+		if card := &n.Cards[i]; req.Allows(card.UUID) {
+			free[i] = card.FreeMiB()
+		}
+	}
+	for _, c := range order[:len(req.Containers)] {
+		best := -1
+		var bestNeed int64
+		for i := range n.Cards {
+			need := c.PerCardMiB(n.Cards[i].TotalMiB, n.UnitMiB, n.SliceCount)
+			if need <= free[i] && need > 0 && (best < 0 || free[i]-need < free[best]-bestNeed) {
+				best, bestNeed = i, need
+			}
+		}
+		if best < 0 {
+			return false
+		}
+		free[best] -= bestNeed
+	}
+	return true
 }
 
 // admitted says whether kubelet would take a pod that the cards have room for. A kind that nothing is

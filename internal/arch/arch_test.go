@@ -73,6 +73,8 @@ func TestCheck(t *testing.T) {
 		"controller-runtime is the operator's":           {folder: "scheduler/feed", imports: []string{"=sigs.k8s.io/controller-runtime/pkg/client"}, want: "links sigs.k8s.io/controller-runtime"},
 		"the operator links controller-runtime":          {folder: "operator/controllers", imports: []string{"=sigs.k8s.io/controller-runtime/pkg/client"}},
 		"the plugin starts no processes":                 {folder: "scheduler/gcufit", imports: []string{"=os/exec"}, want: "imports os/exec"},
+		"the container runtime stays static":             {folder: "runtime/hook", imports: []string{"=github.com/ebitengine/purego"}, want: "links github.com/ebitengine/purego"},
+		"the device library opens the vendor's":          {folder: "eflib/libefml", imports: []string{"=github.com/ebitengine/purego"}},
 		"the sandbox starts processes":                   {folder: "sandbox/process", imports: []string{"=os/exec"}},
 		"topology is of the standard library":            {folder: "topology", imports: []string{"=io/fs"}},
 		"topology has no libraries":                      {folder: "topology", imports: []string{"=golang.org/x/exp/slices"}, want: "standard library only"},

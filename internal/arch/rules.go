@@ -86,10 +86,15 @@ var links = []link{
 		"topology", "eflib", "gcushare/share", "gcushare/placement", "gcushare/ledger", "runtime",
 		"internal/contract", "internal/hostfs",
 	}},
+	// What links it is not a static program any more.
+	{library: "github.com/ebitengine/purego", never: []string{
+		"topology", "eflib/sim", "eflib/sysfs", "gcushare/share", "gcushare/placement", "gcushare/ledger", "runtime",
+		"internal/contract", "internal/hostfs",
+	}},
 }
 
 // mayStartProcesses lists the folders that may import os/exec.
-var mayStartProcesses = []string{"runtime/oci", "eflib/efsmi", "sandbox", "hack", "test"}
+var mayStartProcesses = []string{"runtime/oci", "eflib/efsmi", "eflib/libefml/libefmltest", "sandbox", "hack", "test"}
 
 // standardLibraryOnly lists the folders that link nothing but the standard library and themselves.
 var standardLibraryOnly = []string{"topology", "internal/contract"}

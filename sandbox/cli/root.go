@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
+	"github.com/topscloud/topscloud/internal/app"
 	"github.com/topscloud/topscloud/sandbox/binaries"
 )
 
@@ -26,7 +26,7 @@ func New() *cobra.Command {
 		Long: `gcu-sandbox runs etcd, kube-apiserver, kube-controller-manager, the stock kube-scheduler and
 gcu-scheduler as processes on loopback, together with simulated GCU nodes. No container engine is
 needed. The control plane is built from modules once and kept in the user's cache folder.`,
-		Version:       version(),
+		Version:       app.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -34,15 +34,6 @@ needed. The control plane is built from modules once and kept in the user's cach
 	root.PersistentFlags().StringVar(&g.source, "source", "", "root of the source tree, for the first build (default: found from the working directory)")
 	root.AddCommand(upCommand(g), downCommand(g), statusCommand(g), logsCommand(g), faultCommand(g), binariesCommand(g), demoCommand(g))
 	return root
-}
-
-// version is the module's, as the Go command stamped it.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	return info.Main.Version
 }
 
 func defaultDataDir() string {

@@ -30,7 +30,7 @@ type Options struct {
 	Clock clock.WithTicker
 }
 
-// Feed is a running feed.
+// Feed takes events into a ledger.
 type Feed struct {
 	ledger  *ledger.Ledger
 	options Options
@@ -39,8 +39,9 @@ type Feed struct {
 	synced  []cache.InformerSynced
 }
 
-// Start attaches a feed to the informers. It runs until ctx ends.
-func Start(ctx context.Context, l *ledger.Ledger, pods coreinformers.PodInformer, nodes coreinformers.NodeInformer, o Options) (*Feed, error) {
+// New returns a feed that its caller brings the events to. It works until ctx ends; only the time limit
+// of missing records needs Start.
+func New(ctx context.Context, l *ledger.Ledger, o Options) *Feed {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -48,28 +49,45 @@ func Start(ctx context.Context, l *ledger.Ledger, pods coreinformers.PodInformer
 		ledger: l, options: o,
 		overdue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.UID]{Clock: o.Clock, Name: "gcu_record_overdue"}),
 	}
-	nodeReg, err := nodes.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { f.observeNode(obj) },
-		UpdateFunc: func(_, obj any) { f.observeNode(obj) },
-		DeleteFunc: f.removeNode,
-	})
+	context.AfterFunc(ctx, f.overdue.ShutDown)
+	return f
+}
+
+// Start attaches a feed to the informers. It runs until ctx ends.
+func Start(ctx context.Context, l *ledger.Ledger, pods coreinformers.PodInformer, nodes coreinformers.NodeInformer, o Options) (*Feed, error) {
+	f := New(ctx, l, o)
+	nodeReg, err := nodes.Informer().AddEventHandler(f.NodeHandler())
 	if err != nil {
 		return nil, fmt.Errorf("watch nodes: %w", err)
 	}
-	podReg, err := pods.Informer().AddEventHandler(cache.FilteringResourceEventHandler{
-		FilterFunc: f.asks,
-		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(obj any) { f.observePod(ctx, obj) },
-			UpdateFunc: func(old, obj any) { f.updatePod(ctx, old, obj) },
-			DeleteFunc: f.removePod,
-		},
-	})
+	podReg, err := pods.Informer().AddEventHandler(f.PodHandler(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("watch pods: %w", err)
 	}
 	f.synced = []cache.InformerSynced{nodeReg.HasSynced, podReg.HasSynced}
 	go f.run(ctx)
 	return f, nil
+}
+
+// NodeHandler returns what takes in the events of nodes.
+func (f *Feed) NodeHandler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { f.observeNode(obj) },
+		UpdateFunc: func(_, obj any) { f.observeNode(obj) },
+		DeleteFunc: f.removeNode,
+	}
+}
+
+// PodHandler returns what takes in the events of pods. They must come in order.
+func (f *Feed) PodHandler(ctx context.Context) cache.ResourceEventHandler {
+	return cache.FilteringResourceEventHandler{
+		FilterFunc: f.asks,
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(obj any) { f.observePod(ctx, obj) },
+			UpdateFunc: func(old, obj any) { f.updatePod(ctx, old, obj) },
+			DeleteFunc: f.removePod,
+		},
+	}
 }
 
 // HasSynced says whether the informers' first list has been taken in whole.
@@ -129,12 +147,13 @@ func (f *Feed) observePod(ctx context.Context, obj any) {
 	if pod.Spec.NodeName != "" {
 		f.options.Gone(pod.UID)
 	}
+	// Whoever told the ledger of the pod first, its time runs; the queue keeps the earliest of several.
+	if h := f.ledger.Holder(pod.UID); h != nil && h.State == ledger.Unrecorded && !h.Overdue {
+		klog.FromContext(ctx).V(2).Info("Pod is bound without a GCU record", "pod", klog.KObj(pod), "node", h.Node)
+		f.overdue.AddAfter(pod.UID, f.options.RecordTimeout)
+	}
 	if outcome == ledger.Unchanged {
 		return
-	}
-	if h := f.ledger.Holder(pod.UID); h != nil && h.State == ledger.Unrecorded && !h.Overdue {
-		klog.FromContext(ctx).V(2).Info("Pod was bound without a GCU record", "pod", klog.KObj(pod), "node", h.Node)
-		f.overdue.AddAfter(pod.UID, f.options.RecordTimeout)
 	}
 	if node := pod.Spec.NodeName; node != "" {
 		f.options.Changed(node)
@@ -174,21 +193,25 @@ func (f *Feed) removePod(obj any) {
 	}
 }
 
-// run closes the nodes of pods whose record does not come.
+// run waits for the pods whose record does not come.
 func (f *Feed) run(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
-	stop := context.AfterFunc(ctx, f.overdue.ShutDown)
-	defer stop()
 	for {
 		uid, shutdown := f.overdue.Get()
 		if shutdown {
 			return
 		}
-		if f.ledger.MarkOverdue(uid) {
-			if h := f.ledger.Holder(uid); h != nil {
-				f.options.Changed(h.Node)
-			}
-		}
+		f.Expire(uid)
 		f.overdue.Done(uid)
+	}
+}
+
+// Expire closes the node of a pod that is still without a record when its time is up.
+func (f *Feed) Expire(uid types.UID) {
+	if !f.ledger.MarkOverdue(uid) {
+		return
+	}
+	if h := f.ledger.Holder(uid); h != nil {
+		f.options.Changed(h.Node)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/topscloud/topscloud/gcushare/ledger"
+	"github.com/topscloud/topscloud/gcushare/share"
 )
 
 // bindBackoff paces repeated Bindings whose refusal is sure: four tries over about a second.
@@ -32,20 +33,27 @@ func (p *Plugin) Bind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, no
 	if h == nil || h.State != ledger.InFlight || h.Node != nodeName {
 		return fwk.AsStatus(fmt.Errorf("bind to node %s: the pod has no GCU reservation there", nodeName))
 	}
-	record, err := annotations(p.names, h, c.req, time.Now())
+	binding, err := p.newBinding(pod, nodeName, h, c.req)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	binding := &v1.Binding{
+	klog.FromContext(ctx).V(3).Info("Binding pod", "pod", klog.KObj(pod), "node", nodeName)
+	return p.bind(ctx, pod, binding)
+}
+
+func (p *Plugin) newBinding(pod *v1.Pod, node string, h *ledger.Holder, req *share.Request) (*v1.Binding, error) {
+	record, err := annotations(p.names, h, req, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return &v1.Binding{
 		// With both preconditions a Binding that was delayed on its way can be told from one that can
 		// still be stored: any later write to the pod makes the API server refuse it.
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: h.BindVersion, Annotations: record,
 		},
-		Target: v1.ObjectReference{Kind: "Node", Name: nodeName},
-	}
-	klog.FromContext(ctx).V(3).Info("Binding pod", "pod", klog.KObj(pod), "node", nodeName)
-	return p.bind(ctx, pod, binding)
+		Target: v1.ObjectReference{Kind: "Node", Name: node},
+	}, nil
 }
 
 func (p *Plugin) bind(ctx context.Context, pod *v1.Pod, binding *v1.Binding) *fwk.Status {
@@ -59,7 +67,7 @@ func (p *Plugin) bind(ctx context.Context, pod *v1.Pod, binding *v1.Binding) *fw
 		case refused:
 			return fwk.AsStatus(err)
 		case notSent:
-			if backoff.Steps > 0 && pause(ctx, backoff.Step()) {
+			if backoff.Steps > 0 && p.pause(ctx, backoff.Step()) {
 				continue
 			}
 			return fwk.AsStatus(err)
@@ -70,7 +78,7 @@ func (p *Plugin) bind(ctx context.Context, pod *v1.Pod, binding *v1.Binding) *fw
 			if now == nil {
 				return status
 			}
-			if backoff.Steps > 0 && pause(ctx, backoff.Step()) {
+			if backoff.Steps > 0 && p.pause(ctx, backoff.Step()) {
 				if h := p.ledger.Rebase(pod.UID, now.ResourceVersion); h {
 					binding.ResourceVersion = now.ResourceVersion
 					continue

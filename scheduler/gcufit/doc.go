@@ -11,6 +11,7 @@
 // stays until the API shows what happened; a Binding that may still be on its way is fenced off by a
 // write to the pod, after which the API server can only refuse it.
 //
-// Restart and fail-over. The ledger is rebuilt from the API before the first GCU pod is looked at;
-// nothing is kept on disk.
+// Restart and fail-over. Nothing is kept on disk. Before the first GCU pod is looked at, the ledger is
+// rebuilt from the API as of that moment, and each unbound GCU pod is written to once, so that no Binding
+// of the process before can take effect any more.
 package gcufit

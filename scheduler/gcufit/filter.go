@@ -9,7 +9,7 @@ import (
 	"github.com/topscloud/topscloud/gcushare/placement"
 )
 
-// Filter judges one node. It allocates nothing and takes no lock.
+// Filter judges one node. It takes no lock, and allocates nothing per node.
 func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, nodeInfo fwk.NodeInfo) *fwk.Status {
 	c := readCycle(state)
 	if c == nil {
@@ -17,7 +17,7 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, node
 	}
 	n := c.node(nodeInfo.Node().Name)
 	if n == nil {
-		return c.statuses[placement.NoDevices]
+		return c.statuses.of(placement.NoDevices)
 	}
-	return c.statuses[placement.Fits(&n.Node, c.req)]
+	return c.statuses.of(placement.Fits(&n.Node, c.req))
 }

@@ -36,12 +36,26 @@ func (p *Plugin) afterPod(_ klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.Q
 	if other == nil {
 		return fwk.Queue, nil
 	}
-	p.ledger.Foresee(other, now == nil)
+	if now != nil || p.left(other) {
+		p.ledger.Foresee(other, now == nil)
+	}
 	node := other.Spec.NodeName
 	if node == "" {
 		node = other.Status.NominatedNodeName
 	}
 	return p.fitsNow(pod, node)
+}
+
+// left says whether a pod is really gone. kube-scheduler reports "assigned pod deleted" also for pods
+// that are alive: one whose Binding failed (maybe only its answer was lost, and the pod runs), one whose
+// nomination changed, one whose deletion began. The informer's store is always ahead of such reports.
+func (p *Plugin) left(pod *v1.Pod) bool {
+	obj, exists, err := p.pods.GetStore().GetByKey(podKey(pod))
+	if err != nil || !exists {
+		return err == nil
+	}
+	now, ok := obj.(*v1.Pod)
+	return ok && now.UID != pod.UID
 }
 
 // afterNode judges by a node that came or changed.

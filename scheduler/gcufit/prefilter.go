@@ -40,19 +40,6 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	return nil, nil
 }
 
-// newStatuses prepares one status per reason, so that Filter builds none.
-func newStatuses(names *contract.Names, req *share.Request) *[placement.Reasons]*fwk.Status {
-	var out [placement.Reasons]*fwk.Status
-	for r := placement.Fit + 1; int(r) < placement.Reasons; r++ {
-		code := fwk.UnschedulableAndUnresolvable
-		if r.Resolvable() {
-			code = fwk.Unschedulable
-		}
-		out[r] = fwk.NewStatus(code, r.Text(names, req))
-	}
-	return &out
-}
-
 // Upper bounds of the text one card and one container take in a record and in the older keys beside it.
 const (
 	bytesPerCard      = 160
@@ -145,6 +132,7 @@ func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, adde
 		return nil
 	}
 	if with := p.withPod(n, pod); with != n {
+		p.nominations.see(pod.UID, n.Name)
 		c.try(with)
 	}
 	return nil

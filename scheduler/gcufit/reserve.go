@@ -41,7 +41,7 @@ func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 		lost = p.ledger.Assume(ledger.Plan(pod, nodeName, c.req, plan.Record(&n.Node, c.req)))
 		if lost == nil {
 			klog.FromContext(ctx).V(5).Info("Reserved GCU", "pod", klog.KObj(pod), "node", nodeName)
-			p.waiting.remove(pod.UID)
+			p.waitsNoMore(ctx, pod.UID, nodeName)
 			return nil
 		}
 		if !errors.Is(lost, ledger.ErrNoRoom) && !errors.Is(lost, ledger.ErrUnknownDevice) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -40,7 +41,7 @@ type settler struct {
 }
 
 func newSettler(ctx context.Context, c *core) *settler {
-	s := &settler{
+	return &settler{
 		core: c,
 		// The context is kept because a settler's work outlives the calls that cause it.
 		ctx: ctx,
@@ -48,8 +49,6 @@ func newSettler(ctx context.Context, c *core) *settler {
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](100*time.Millisecond, 30*time.Second),
 			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "gcu_settle"}),
 	}
-	go s.run()
-	return s
 }
 
 func (s *settler) run() {
@@ -102,7 +101,7 @@ func (s *settler) doubt(pod *v1.Pod, cause error) *fwk.Status {
 
 // bound compares a pod that turned out to be bound with what we sent. The API wins in any case.
 func (s *settler) bound(now *v1.Pod, binding *v1.Binding, cause error) *fwk.Status {
-	s.core.ledger.Observe(now)
+	s.core.ledger.Foresee(now, false)
 	key := s.core.names.AllocationKey
 	if now.Spec.NodeName == binding.Target.Name && now.Annotations[key] == binding.Annotations[key] {
 		return nil
@@ -110,27 +109,37 @@ func (s *settler) bound(now *v1.Pod, binding *v1.Binding, cause error) *fwk.Stat
 	return fwk.AsStatus(fmt.Errorf("the pod was bound to node %s by someone else: %w", now.Spec.NodeName, cause))
 }
 
-// settle decides about one pod in doubt. It reports whether nothing is left to do for it.
+// settle decides about the pods of one name that are in doubt, and about those that the take-over charged
+// from a list. It reports whether nothing is left to do.
 func (s *settler) settle(key types.NamespacedName) bool {
+	decided := s.decide(key)
+	return s.core.takeover.giveBack(s.ctx) && decided
+}
+
+func (s *settler) decide(key types.NamespacedName) bool {
 	logger := klog.FromContext(s.ctx)
 	ctx, cancel := context.WithTimeout(s.ctx, getTimeout)
 	defer cancel()
+	// Taken before the pod is read: while the answer travels, a pod of the same name can be made, bound
+	// and get into doubt itself, and the answer says nothing about that one.
+	doubtful := s.doubtful(key)
+	if len(doubtful) == 0 {
+		return true
+	}
 	pods := s.core.client.CoreV1().Pods(key.Namespace)
 	now, err := pods.Get(ctx, key.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return s.free(key, "")
+		return s.free(doubtful, "")
 	}
 	if err != nil {
 		logger.V(2).Info("Cannot read a pod whose binding is in doubt; trying again", "pod", key, "err", err)
 		return false
 	}
-	if s.free(key, now.UID) && s.core.ledger.Holder(now.UID) == nil {
-		return true
-	}
+	s.free(doubtful, now.UID)
 	if s.decided(now) {
 		return true
 	}
-	fenced, err := pods.Patch(ctx, key.Name, types.StrategicMergePatchType, fencePatch(now, time.Now()), metav1.PatchOptions{}, "status")
+	fenced, err := pods.Patch(ctx, key.Name, types.StrategicMergePatchType, fencePatch(now.UID, answerLost, time.Now()), metav1.PatchOptions{}, "status")
 	if err != nil {
 		logger.V(2).Info("Cannot write to a pod whose binding is in doubt; trying again", "pod", key, "err", err)
 		return false
@@ -138,11 +147,16 @@ func (s *settler) settle(key types.NamespacedName) bool {
 	return s.decided(fenced)
 }
 
-// free settles doubtful holders of the pod's name whose pod is gone, that is all but the given one. It
-// reports whether none but that one is left.
-func (s *settler) free(key types.NamespacedName, but types.UID) bool {
-	for _, h := range s.core.ledger.Doubtful() {
-		if h.Namespace == key.Namespace && h.Name == key.Name && h.UID != but && s.core.ledger.Settle(h.UID) {
+func (s *settler) doubtful(key types.NamespacedName) []*ledger.Holder {
+	return slices.DeleteFunc(s.core.ledger.Doubtful(), func(h *ledger.Holder) bool {
+		return h.Namespace != key.Namespace || h.Name != key.Name
+	})
+}
+
+// free settles the given holders whose pods are gone, that is all but the one of the pod that was read.
+func (s *settler) free(doubtful []*ledger.Holder, read types.UID) bool {
+	for _, h := range doubtful {
+		if h.UID != read && s.core.ledger.Settle(h.UID) {
 			s.core.changed(s.ctx, h.Node)
 		}
 	}
@@ -155,7 +169,7 @@ func (s *settler) decided(now *v1.Pod) bool {
 	if h == nil || h.State != ledger.Doubtful {
 		return true
 	}
-	s.core.ledger.Observe(now)
+	s.core.ledger.Foresee(now, false)
 	after := s.core.ledger.Holder(now.UID)
 	if after != nil && after.State == ledger.Doubtful {
 		return false
@@ -167,14 +181,22 @@ func (s *settler) decided(now *v1.Pod) bool {
 	return true
 }
 
+// fence says why a pod was written to.
+type fence struct{ reason, message string }
+
+var (
+	answerLost = fence{"AnswerLost", "The answer to a binding of this pod was lost; that binding can no longer take effect."}
+	tookOver   = fence{"SchedulerChanged", "Another scheduler process took over; bindings of this pod sent before can no longer take effect."}
+)
+
 // fencePatch is a status patch that changes the pod at any rate: the condition's times have whole
 // seconds, so the message carries the exact one.
-func fencePatch(pod *v1.Pod, now time.Time) []byte {
+func fencePatch(uid types.UID, why fence, now time.Time) []byte {
 	patch := map[string]any{
-		"metadata": map[string]any{"uid": pod.UID},
+		"metadata": map[string]any{"uid": uid},
 		"status": map[string]any{"conditions": []map[string]any{{
-			"type": fenceCondition, "status": "True", "reason": "AnswerLost", "lastTransitionTime": metav1.NewTime(now),
-			"message": "The answer to a binding of this pod was lost; it can no longer take effect. " + now.UTC().Format(time.RFC3339Nano),
+			"type": fenceCondition, "status": "True", "reason": why.reason, "lastTransitionTime": metav1.NewTime(now),
+			"message": why.message + " " + now.UTC().Format(time.RFC3339Nano),
 		}}},
 	}
 	text, err := json.Marshal(patch)

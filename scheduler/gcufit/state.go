@@ -7,7 +7,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/topscloud/topscloud/gcushare/ledger"
-	"github.com/topscloud/topscloud/gcushare/placement"
 	"github.com/topscloud/topscloud/gcushare/share"
 )
 
@@ -18,7 +17,7 @@ const stateKey fwk.StateKey = Name
 type cycle struct {
 	req      *share.Request
 	view     *ledger.View
-	statuses *[placement.Reasons]*fwk.Status
+	statuses *statuses
 	// trial holds nodes changed by AddPod and RemovePod, removed the holders taken from them, so that
 	// a pod that is added back gets its former cards. Both are nil while nothing was tried.
 	trial   map[string]*ledger.Node

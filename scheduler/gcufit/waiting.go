@@ -34,6 +34,10 @@ type waiter struct {
 	pod   *v1.Pod
 	req   *share.Request
 	since uint64
+	// woken is the node the pod was last woken for, empty once it was turned away again; tried is that
+	// node as it was when the pod was turned away.
+	woken string
+	tried *ledger.Node
 }
 
 func newWaiting(a fwk.PodActivator) *waiting {
@@ -44,13 +48,21 @@ func newWaiting(a fwk.PodActivator) *waiting {
 // taken, the pod is judged once more.
 func (w *waiting) add(logger klog.Logger, l *ledger.Ledger, c *cycle, pod *v1.Pod) {
 	w.mu.Lock()
-	old, again := w.pods[pod.UID]
+	x, again := w.pods[pod.UID]
 	if !again {
-		old.since = w.next
+		x.since = w.next
 		w.next++
 	}
-	w.pods[pod.UID] = waiter{pod: pod, req: c.req, since: old.since}
+	woken := x.woken
+	x.pod, x.req, x.woken = pod, c.req, ""
+	if woken != "" {
+		x.tried = c.view.Node(woken)
+	}
+	w.pods[pod.UID] = x
 	w.mu.Unlock()
+	if woken != "" {
+		w.pass(logger, l, woken)
+	}
 	now := l.View()
 	if now.Generation == c.view.Generation {
 		return
@@ -64,15 +76,27 @@ func (w *waiting) add(logger klog.Logger, l *ledger.Ledger, c *cycle, pod *v1.Po
 	}
 }
 
-// remove forgets a pod that was bound, reserved or deleted.
-func (w *waiting) remove(uid types.UID) {
+// remove forgets a pod that was bound, reserved or deleted. It returns the node the pod was woken for,
+// whose room it may not have taken.
+func (w *waiting) remove(uid types.UID) (woken string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	woken = w.pods[uid].woken
 	delete(w.pods, uid)
+	return woken
+}
+
+// pass gives others the chance on a node that a woken pod made nothing of: it may have found its place
+// elsewhere, or something that is none of our business (its affinity, its CPU) keeps it from the node.
+func (w *waiting) pass(logger klog.Logger, l *ledger.Ledger, node string) {
+	if n := l.Node(node); n != nil {
+		w.wake(logger, n)
+	}
 }
 
 // wake activates the waiting pods that a node has room for, as many as fit it together: the most
-// important first, the longest waiting among equals.
+// important first, the longest waiting among equals. A pod that was woken for the node in just this
+// state, and turned away, is passed over, so that each is tried once per state.
 func (w *waiting) wake(logger klog.Logger, n *ledger.Node) {
 	w.mu.Lock()
 	if len(w.pods) == 0 {
@@ -81,7 +105,9 @@ func (w *waiting) wake(logger klog.Logger, n *ledger.Node) {
 	}
 	list := make([]waiter, 0, len(w.pods))
 	for _, x := range w.pods {
-		list = append(list, x)
+		if x.tried != n {
+			list = append(list, x)
+		}
 	}
 	w.mu.Unlock()
 	slices.SortFunc(list, func(a, b waiter) int {
@@ -96,9 +122,18 @@ func (w *waiting) wake(logger klog.Logger, n *ledger.Node) {
 		n = n.With(ledger.Plan(x.pod, n.Name, x.req, plan.Record(&n.Node, x.req)))
 		pods[podKey(x.pod)] = x.pod
 	}
-	if len(pods) > 0 {
-		w.activator.Activate(logger, pods)
+	if len(pods) == 0 {
+		return
 	}
+	w.mu.Lock()
+	for _, pod := range pods {
+		if x, ok := w.pods[pod.UID]; ok {
+			x.woken = n.Name
+			w.pods[pod.UID] = x
+		}
+	}
+	w.mu.Unlock()
+	w.activator.Activate(logger, pods)
 }
 
 func podKey(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }

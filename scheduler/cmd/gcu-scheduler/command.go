@@ -14,10 +14,12 @@ import (
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/term"
+	"k8s.io/component-base/version"
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 
+	gcuapp "github.com/topscloud/topscloud/internal/app"
 	"github.com/topscloud/topscloud/scheduler/gcufit"
 )
 
@@ -39,7 +41,11 @@ plugins there.`,
 			return opts.ComponentGlobalsRegistry.Set()
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			verflag.PrintAndExitIfRequested()
+			// The flag is Kubernetes' own; the answer has both versions.
+			if f := cmd.Flags().Lookup("version"); f != nil && f.Value.String() != "false" {
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "gcu-scheduler %s (Kubernetes %s)\n", gcuapp.Version(), version.Get().GitVersion)
+				return err
+			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			return run(ctx, cmd, opts, inspectAddress)

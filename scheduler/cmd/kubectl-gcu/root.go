@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	version "github.com/topscloud/topscloud/internal/app"
 	"github.com/topscloud/topscloud/internal/contract"
 	v1 "github.com/topscloud/topscloud/scheduler/config/v1"
 )
@@ -43,7 +43,7 @@ func (a *app) command() *cobra.Command {
 		Use:           "kubectl-gcu",
 		Short:         "Look at a cluster's GCU cards, and look after them",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl gcu"},
-		Version:       version(),
+		Version:       version.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -84,15 +84,8 @@ func kubeFlags(f *pflag.FlagSet) func() (kubernetes.Interface, string, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		rest.UserAgent = "kubectl-gcu/" + version()
+		rest.UserAgent = "kubectl-gcu/" + version.Version()
 		client, err := kubernetes.NewForConfig(rest)
 		return client, namespace, err
 	}
-}
-
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "unknown"
 }

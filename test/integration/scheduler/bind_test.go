@@ -15,9 +15,12 @@ import (
 func TestCase09LostAnswer(t *testing.T) {
 	for name, what := range map[string]fault{"answered with 504": lost, "connection cut": cut} {
 		t.Run(name, func(t *testing.T) {
-			e := newEnv(t, machine("n1", 16))
+			e := newEnv(t, machine("n0", 1), machine("n1", 16))
 			f := newFaults(map[string][]fault{"p": {what}})
 			r := e.startScheduler(f.wrap)
+			// The first pods a scheduler finds are written to, to fence off its predecessor; p comes after.
+			e.create(pod("first", gcuMemory, "1", selecting("kubernetes.io/hostname", "n0")))
+			e.bound("first")
 			e.create(pod("p", gcuMemory, "12"))
 			record(t, e.bound("p"))
 			e.create(pod("q", gcuMemory, "8"))

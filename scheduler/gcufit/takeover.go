@@ -1,0 +1,185 @@
+package gcufit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/pager"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/topscloud/topscloud/gcushare/ledger"
+	"github.com/topscloud/topscloud/gcushare/share"
+)
+
+// takeover makes a process that begins to schedule safe from the one before it.
+//
+// Two things of the former leader can be missing here. What it bound in its last moments may not have
+// come through this process's informers yet. And a Binding that it sent may still be on its way: leader
+// R1 sends the Binding of pod A and dies; R2 reads all pods, A among them and unbound, gives A's room
+// to pod B; then the API server comes to A's Binding and stores it. So R2 reads what is bound as of now,
+// and writes to each unbound pod that asks for GCU, after which the API server refuses Bindings of R1.
+// Pods made later are safe, since R1 had lost its lease before.
+type takeover struct {
+	core     *core
+	parallel int // writes at once
+
+	// mu guards all below, and is held over the API calls: nobody may place a pod before they are made.
+	mu     sync.Mutex
+	done   bool
+	fenced map[types.UID]bool
+	// borrowed are pods charged from a list. The feed frees them once it hears that they are gone, but it
+	// never does if they came and went in a gap of its watch, or went just before they were charged.
+	borrowed []*v1.Pod
+}
+
+// ready waits until the ledger holds all that the API held when this process began to schedule.
+func (c *core) ready(ctx context.Context) error {
+	if err := c.feed.WaitForSync(ctx); err != nil {
+		return err
+	}
+	t := &c.takeover
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.done {
+		err := t.run(ctx)
+		// A try that fails half-way has charged pods too, and there need be no other try.
+		if t.giveBackLocked(ctx); len(t.borrowed) > 0 {
+			// No event need ever come of them, so the settler looks again until none is left.
+			first := t.borrowed[0]
+			c.settler.queue.Add(types.NamespacedName{Namespace: first.Namespace, Name: first.Name})
+		}
+		if err != nil {
+			return fmt.Errorf("take over from the scheduler before: %w", err)
+		}
+		t.done, t.fenced = true, nil
+	}
+	return nil
+}
+
+func (t *takeover) run(ctx context.Context) error {
+	var unbound []*v1.Pod
+	err := t.list(ctx, func(pod *v1.Pod) {
+		switch {
+		case ledger.Ended(pod) || !share.Asks(t.core.names, pod):
+		case pod.Spec.NodeName != "":
+			t.charge(pod)
+		case !t.fenced[pod.UID]:
+			unbound = append(unbound, pod)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("read pods as of now: %w", err)
+	}
+	return t.fence(ctx, unbound)
+}
+
+// list yields all pods at least as new as a quorum read of this moment: from the informer's store where
+// that has come so far, else from the API server.
+func (t *takeover) list(ctx context.Context, yield func(*v1.Pod)) error {
+	pods := t.core.client.CoreV1().Pods(metav1.NamespaceAll)
+	now, err := pods.List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return err
+	}
+	take := func(obj any) {
+		if pod, ok := obj.(*v1.Pod); ok {
+			yield(pod)
+		}
+	}
+	// The informer's own last version will not do: it runs ahead of its store.
+	if store := t.core.pods.GetStore(); !ledger.Newer(now.ResourceVersion, store.LastStoreSyncResourceVersion()) {
+		for _, obj := range store.List() {
+			take(obj)
+		}
+		return nil
+	}
+	p := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) })
+	return p.EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
+		take(obj)
+		return nil
+	})
+}
+
+func (t *takeover) charge(pod *v1.Pod) {
+	t.core.ledger.Observe(pod)
+	t.borrowed = append(t.borrowed, pod)
+}
+
+// fence writes to the given pods. Those it has written to are not written to again by a later try.
+func (t *takeover) fence(ctx context.Context, unbound []*v1.Pod) error {
+	results, errs := make([]*v1.Pod, len(unbound)), make([]error, len(unbound))
+	workqueue.ParallelizeUntil(ctx, t.parallel, len(unbound), func(i int) {
+		pod := unbound[i]
+		patch := fencePatch(pod.UID, tookOver, time.Now())
+		results[i], errs[i] = t.core.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	})
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	for i, pod := range unbound {
+		switch {
+		case apierrors.IsNotFound(errs[i]):
+			continue
+		case errs[i] != nil:
+			errs[i] = fmt.Errorf("write to pod %s: %w", podKey(pod), errs[i])
+			continue
+		case results[i].Spec.NodeName != "" && !ledger.Ended(results[i]):
+			t.charge(results[i])
+		}
+		if t.fenced == nil {
+			t.fenced = map[types.UID]bool{}
+		}
+		t.fenced[pod.UID] = true
+	}
+	return notFoundIsFine(errs)
+}
+
+func notFoundIsFine(errs []error) error {
+	for i, err := range errs {
+		if apierrors.IsNotFound(err) {
+			errs[i] = nil
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// giveBack lets go of the borrowed pods it can, and reports whether none is left. It never waits.
+func (t *takeover) giveBack(ctx context.Context) bool {
+	if !t.mu.TryLock() {
+		return false
+	}
+	defer t.mu.Unlock()
+	t.giveBackLocked(ctx)
+	return len(t.borrowed) == 0
+}
+
+// giveBackLocked lets go of borrowed pods: those in the informer's store are the feed's from now on, and
+// those that are not, though the store has come past the reading, are gone.
+func (t *takeover) giveBackLocked(ctx context.Context) {
+	store := t.core.pods.GetStore()
+	// Read before the pods are looked for, or one might be stored in between.
+	version := store.LastStoreSyncResourceVersion()
+	var keep []*v1.Pod
+	for _, pod := range t.borrowed {
+		obj, exists, err := store.GetByKey(podKey(pod))
+		if now, ok := obj.(*v1.Pod); err == nil && exists && ok && now.UID == pod.UID {
+			continue
+		}
+		if ledger.Newer(pod.ResourceVersion, version) {
+			keep = append(keep, pod)
+			continue
+		}
+		if t.core.ledger.Gone(pod.UID) {
+			t.core.changed(ctx, pod.Spec.NodeName)
+		}
+	}
+	t.borrowed = keep
+}
