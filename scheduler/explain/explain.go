@@ -129,7 +129,7 @@ func (e *explainer) placed() {
 	e.out.Summary = fmt.Sprintf("Pod %s is on node %s, %s.", e.pod.Name, node, strings.ToLower(string(e.pod.Status.Phase)))
 	e.ledger.Observe(e.pod) // the survey may have had no right to see it
 	for _, cs := range slices.Concat(e.pod.Status.InitContainerStatuses, e.pod.Status.ContainerStatuses) {
-		if w := cs.State.Waiting; w != nil && w.Reason != "" && w.Reason != "PodInitializing" {
+		if w := cs.State.Waiting; w != nil && w.Reason != "" && w.Reason != "PodInitializing" && w.Reason != "ContainerCreating" {
 			e.find(w.Reason, strings.TrimSuffix(fmt.Sprintf("Container %s waits: %s: %s", cs.Name, w.Reason, w.Message), ": "), "")
 		}
 	}

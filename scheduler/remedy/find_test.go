@@ -286,3 +286,47 @@ func (c *cluster) checkFinish(t *testing.T, seed uint64, req *share.Request, got
 		}
 	}
 }
+
+// Where cards and CPU are both short, those pods are named whose end gives back both; pods that hold no
+// card may be among them.
+func TestFinishMindsWhatElseIsShort(t *testing.T) {
+	t.Parallel()
+	h := surveytest.NewHost("t20x4", "n1")
+	c := &cluster{hosts: []*surveytest.Host{h}, pods: []*v1.Pod{h.Pod("ns", "holder", surveytest.Whole("m", 0, 1, 2, 3))}}
+	req, err := share.Parse(names, surveytest.Waiting("ns", "asked", surveytest.Memory("m", 8)), share.Defaults{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes := c.nodes()
+	nodes[0].Leavers = append(nodes[0].Leavers, remedy.Leaver{UID: "cpu-hog", Namespace: "ns", Name: "hog"})
+	nodes[0].Others = func(gone map[types.UID]bool) bool { return gone["cpu-hog"] }
+	changes := remedy.Find(nodes, req)
+	if len(changes) != 1 || changes[0].Kind != remedy.Finish || len(changes[0].Pods) != 2 {
+		t.Errorf("got %+v, want both pods", changes)
+	}
+	// A label that forbids the node forbids it whoever leaves.
+	nodes[0].Others = func(map[types.UID]bool) bool { return false }
+	if changes := remedy.Find(nodes, req); len(changes) != 0 {
+		t.Errorf("got %+v, want nothing", changes)
+	}
+}
+
+// A node whose agent has not registered with kubelet is none that a change helps on.
+func TestNothingHelpsWithoutAgent(t *testing.T) {
+	t.Parallel()
+	h := surveytest.NewHost("t20x4", "n1")
+	h.Cordon = []contract.CordonedCard{{Minor: 0}, {Minor: 1}, {Minor: 2}, {Minor: 3}}
+	node := h.Object()
+	for _, name := range []string{names.ResourceWhole, names.ResourceMemory, names.ResourceSlice} {
+		delete(node.Status.Allocatable, v1.ResourceName(name))
+	}
+	l := ledger.New(names)
+	l.ObserveNode(node)
+	req, err := share.Parse(names, surveytest.Waiting("ns", "asked", surveytest.Memory("m", 8)), share.Defaults{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changes := remedy.Find([]remedy.Node{{Node: l.Node("n1")}}, req); len(changes) != 0 {
+		t.Errorf("got %+v, want nothing", changes)
+	}
+}

@@ -80,13 +80,6 @@ func (p *Page) Item(mark string, s Style, text string) {
 	}
 }
 
-// Literal adds a line as it is, cut at the width only, for something to be copied.
-func (p *Page) Literal(s Style, text string) {
-	r := row{}
-	r.put(s, text)
-	p.rows = append(p.rows, r)
-}
-
 var ansi = [...]string{
 	Faint: "\x1b[2m", Strong: "\x1b[1m", Good: "\x1b[32m", Warn: "\x1b[33m", Bad: "\x1b[31m",
 }
