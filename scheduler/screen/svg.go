@@ -30,19 +30,21 @@ func (p *Page) SVG() []byte {
 	w, h := 2*margin+float64(cols)*cellWidth, 2*margin+len(p.rows)*cellHeight
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%d" viewBox="0 0 %.0f %d">`+"\n", w, h, w, h)
 	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" rx="8" fill="%s"/>`+"\n", background)
-	fmt.Fprintf(&b, `<g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="%d" xml:space="preserve">`+"\n", fontSize)
+	fmt.Fprintf(&b, `<g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="%d" style="white-space:pre">`+"\n", fontSize)
 	for i := range p.rows {
 		y, col := margin+i*cellHeight+fontSize, 0
 		for _, s := range p.rows[i].spans {
 			n := Columns(s.text)
-			if strings.TrimSpace(s.text) != "" {
-				// The length is fixed, so that columns stay aligned in whatever font there is.
-				fmt.Fprintf(&b, `<text x="%.1f" y="%d" fill="%s" textLength="%.1f"`, margin+float64(col)*cellWidth, y, fills[s.style], float64(n)*cellWidth)
+			if text := strings.TrimSpace(s.text); text != "" {
+				// Renderers differ in what they make of spaces at either end, so those become a move. The
+				// length is fixed, so that columns stay aligned in whatever font there is.
+				start := col + Columns(s.text[:strings.Index(s.text, text)])
+				fmt.Fprintf(&b, `<text x="%.1f" y="%d" fill="%s" textLength="%.1f"`, margin+float64(start)*cellWidth, y, fills[s.style], float64(Columns(text))*cellWidth)
 				if s.style == Strong {
 					b.WriteString(` font-weight="bold"`)
 				}
 				b.WriteByte('>')
-				_ = xml.EscapeText(&b, []byte(s.text)) // a buffer takes everything
+				_ = xml.EscapeText(&b, []byte(text)) // a buffer takes everything
 				b.WriteString("</text>\n")
 			}
 			col += n
