@@ -97,3 +97,10 @@ func totals(containers []Container) Totals {
 	}
 	return peak
 }
+
+// With returns the request with other containers: what a pod would ask if it were changed.
+func (r *Request) With(containers []Container) *Request {
+	out := *r
+	out.Containers, out.Totals = containers, totals(containers)
+	return &out
+}

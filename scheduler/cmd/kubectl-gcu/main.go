@@ -1,4 +1,4 @@
-// Command kubectl-gcu is a kubectl plugin for clusters with GCU cards: kubectl gcu map.
+// Command kubectl-gcu is a kubectl plugin for clusters with GCU cards.
 package main
 
 import (
@@ -11,9 +11,11 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := newRoot(os.Stdout, os.Getenv).ExecuteContext(ctx); err != nil {
+	err := newRoot(os.Stdin, os.Stdout, os.Getenv).ExecuteContext(ctx)
+	code, tell := exitCode(err)
+	if tell {
 		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
 	}
+	stop()
+	os.Exit(code)
 }

@@ -17,6 +17,7 @@ import (
 
 // app is what the verbs have in common.
 type app struct {
+	in     io.Reader
 	out    io.Writer
 	getenv func(string) string
 	now    func() time.Time
@@ -27,8 +28,8 @@ type app struct {
 	recordTimeout time.Duration
 }
 
-func newRoot(out io.Writer, getenv func(string) string) *cobra.Command {
-	a := &app{out: out, getenv: getenv, now: time.Now}
+func newRoot(in io.Reader, out io.Writer, getenv func(string) string) *cobra.Command {
+	a := &app{in: in, out: out, getenv: getenv, now: time.Now}
 	root := a.command()
 	a.connect = kubeFlags(root.PersistentFlags())
 	return root
@@ -40,7 +41,7 @@ func (a *app) command() *cobra.Command {
 	v1.SetDefaults(&defaults)
 	root := &cobra.Command{
 		Use:           "kubectl-gcu",
-		Short:         "Look at a cluster's GCU cards",
+		Short:         "Look at a cluster's GCU cards, and look after them",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl gcu"},
 		Version:       version.Version(),
 		SilenceErrors: true,
@@ -51,7 +52,9 @@ func (a *app) command() *cobra.Command {
 	f := root.PersistentFlags()
 	f.StringVar(&a.resource, "resource", defaults.Resource, "the scheduler's resource, from which all names derive")
 	f.DurationVar(&a.recordTimeout, "record-timeout", defaults.RecordTimeout.Duration, "the scheduler's recordTimeout")
-	root.AddCommand(newMap(a))
+	drawMap := newMap(a)
+	drawMap.ValidArgsFunction = a.completeNodes
+	root.AddCommand(drawMap, newWhy(a), newFit(a), newTop(a), newCordon(a), newUncordon(a), newRepair(a))
 	return root
 }
 

@@ -19,6 +19,9 @@ import (
 // cluster is the control plane all tests share; it runs no scheduler of ours.
 var cluster *sandbox.Sandbox
 
+// scratch is a folder that goes when the tests end.
+var scratch string
+
 // admin is a client that may do everything.
 var admin kubernetes.Interface
 
@@ -39,6 +42,7 @@ func run(m *testing.M) (int, error) {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
+	scratch = dir
 	cluster, err = sandbox.Start(context.Background(), sandbox.Options{
 		DataDir: dir, ControllerManager: true, StockScheduler: true, Log: os.Stderr,
 		// The gate and the API of in-tree pod groups; nothing else here depends on them.
