@@ -6,6 +6,9 @@ import (
 	"embed"
 	"io/fs"
 	"slices"
+	"strings"
+
+	"github.com/topscloud/topscloud/internal/contract"
 )
 
 //go:embed yaml/*.yaml examples/*.yaml
@@ -14,8 +17,31 @@ var files embed.FS
 // SchedulerRBAC returns the rights of gcu-scheduler.
 func SchedulerRBAC() ([]byte, error) { return files.ReadFile("yaml/gcu-scheduler-rbac.yaml") }
 
-// RecordPolicy returns the admission policies on who may write records and device lists.
-func RecordPolicy() ([]byte, error) { return files.ReadFile("yaml/gcu-record-policy.yaml") }
+// RecordPolicy returns the admission policies on who may write records and device lists, for the given
+// names.
+func RecordPolicy(names *contract.Names) ([]byte, error) {
+	text, err := files.ReadFile("yaml/gcu-record-policy.yaml")
+	if err != nil {
+		return nil, err
+	}
+	return rename(text, names), nil
+}
+
+// rename puts other names in the place of the default ones that a file has.
+func rename(text []byte, names *contract.Names) []byte {
+	was := contract.Default()
+	var pairs []string
+	// Longer names first, since some begin with others.
+	for _, key := range []func(*contract.Names) string{
+		func(n *contract.Names) string { return n.AssignedMinorKey }, func(n *contract.Names) string { return n.AssignedTimeKey },
+		func(n *contract.Names) string { return n.AssignedKey }, func(n *contract.Names) string { return n.AllocationKey },
+		func(n *contract.Names) string { return n.RequestSizeKey }, func(n *contract.Names) string { return n.DevicesKey },
+		func(n *contract.Names) string { return n.SharedCapacityKey },
+	} {
+		pairs = append(pairs, key(was), key(names))
+	}
+	return []byte(strings.NewReplacer(pairs...).Replace(string(text)))
+}
 
 // Roles returns the ClusterRoles for people.
 func Roles() ([]byte, error) { return files.ReadFile("yaml/gcu-roles.yaml") }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/topscloud/topscloud/internal/contract"
 	"github.com/topscloud/topscloud/manifests"
 	"github.com/topscloud/topscloud/sandbox/apply"
 )
@@ -51,7 +52,7 @@ func (s *Sandbox) bootstrap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	policy, err := manifests.RecordPolicy()
+	policy, err := manifests.RecordPolicy(contract.Default())
 	if err != nil {
 		return err
 	}
