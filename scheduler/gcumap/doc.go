@@ -1,7 +1,7 @@
 // Package gcumap shows a cluster's GCU cards and who holds them.
 //
 // Read fetches nodes and pods from the API, Build feeds them into a ledger and writes down what it
-// says, Draw makes lines of text of that, and Drawing.Text and Drawing.SVG put them out.
+// says, and Draw makes a page of that.
 //
 // # Promise
 //

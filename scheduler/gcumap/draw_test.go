@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/topscloud/topscloud/scheduler/gcumap"
+	"github.com/topscloud/topscloud/scheduler/screen"
 )
 
 var update = flag.Bool("update", false, "write the golden files and the pictures of the documentation")
@@ -60,8 +61,8 @@ func TestDraw(t *testing.T) {
 			for _, ascii := range []bool{false, true} {
 				for line := range strings.Lines(text(t, m, gcumap.DrawOptions{ASCII: ascii}, false)) {
 					line = strings.TrimSuffix(line, "\n")
-					if n := gcumap.Columns(line); n > gcumap.Width {
-						t.Errorf("%d columns, want at most %d: %s", n, gcumap.Width, line)
+					if n := screen.Columns(line); n > screen.Width {
+						t.Errorf("%d columns, want at most %d: %s", n, screen.Width, line)
 					}
 					if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' }) || strings.HasSuffix(line, " ") {
 						t.Errorf("control characters or blanks at the end: %q", line)
