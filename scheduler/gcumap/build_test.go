@@ -14,7 +14,7 @@ import (
 
 // The figures of a map are the ledger's, and its counts add up.
 func TestBuildAgreesWithLedger(t *testing.T) {
-	for name, s := range scenes(t) {
+	for name, s := range scenes() {
 		l := ledger.New(names)
 		for _, n := range s.Nodes {
 			l.ObserveNode(n)
@@ -66,7 +66,7 @@ func minors(g gcumap.Group) []int {
 
 // The JSON of each scene is kept, so that a change of the format cannot go unseen.
 func TestJSON(t *testing.T) {
-	for name, s := range scenes(t) {
+	for name, s := range scenes() {
 		var b bytes.Buffer
 		e := json.NewEncoder(&b)
 		e.SetIndent("", " ")

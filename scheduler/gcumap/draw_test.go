@@ -9,7 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	gosl "slices"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,7 +52,7 @@ func text(t *testing.T, m *gcumap.Map, o gcumap.DrawOptions, color bool) string 
 }
 
 func TestDraw(t *testing.T) {
-	for name, s := range scenes(t) {
+	for name, s := range scenes() {
 		t.Run(name, func(t *testing.T) {
 			m := build(s)
 			got := text(t, m, gcumap.DrawOptions{}, false)
@@ -75,7 +75,7 @@ func TestDraw(t *testing.T) {
 
 // The pictures of the documentation are the example scene, drawn by the code that users run.
 func TestPictures(t *testing.T) {
-	m := build(example(t))
+	m := build(example())
 	golden(t, "../../docs/pictures/map.txt", []byte(text(t, m, gcumap.DrawOptions{}, false)))
 	svg := gcumap.Draw(m, gcumap.DrawOptions{Names: names}).SVG()
 	golden(t, "../../docs/pictures/map.svg", svg)
@@ -90,7 +90,7 @@ func TestPictures(t *testing.T) {
 
 func TestColorAddsNothingButColor(t *testing.T) {
 	codes := strings.NewReplacer("\x1b[0m", "", "\x1b[1m", "", "\x1b[2m", "", "\x1b[31m", "", "\x1b[32m", "", "\x1b[33m", "", "\x1b[34m", "", "\x1b[36m", "")
-	for name, s := range scenes(t) {
+	for name, s := range scenes() {
 		m := build(s)
 		colored := text(t, m, gcumap.DrawOptions{}, true)
 		if diff := cmp.Diff(text(t, m, gcumap.DrawOptions{}, false), codes.Replace(colored)); diff != "" {
@@ -100,11 +100,11 @@ func TestColorAddsNothingButColor(t *testing.T) {
 }
 
 func TestOrderOfObjectsDoesNotMatter(t *testing.T) {
-	for _, name := range gosl.Sorted(maps.Keys(scenes(t))) {
-		s := scenes(t)[name]
+	for _, name := range slices.Sorted(maps.Keys(scenes())) {
+		s := scenes()[name]
 		want := build(s)
-		gosl.Reverse(s.Nodes)
-		gosl.Reverse(s.Pods)
+		slices.Reverse(s.Nodes)
+		slices.Reverse(s.Pods)
 		if diff := cmp.Diff(want, build(s)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

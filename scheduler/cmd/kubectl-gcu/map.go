@@ -12,6 +12,7 @@ import (
 
 	"github.com/topscloud/topscloud/internal/contract"
 	"github.com/topscloud/topscloud/scheduler/gcumap"
+	"github.com/topscloud/topscloud/scheduler/survey"
 )
 
 const mapHelp = `Draw nodes, PCI switches, GCU cards and the pods that hold them, by the same
@@ -58,11 +59,11 @@ func newMap(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			snapshot, err := gcumap.Read(cmd.Context(), client, names, gcumap.Scope{Nodes: args, Namespace: namespace})
+			seen, err := gcumap.Read(cmd.Context(), client, names, survey.Scope{Nodes: args, Namespace: namespace})
 			if err != nil {
 				return err
 			}
-			m := gcumap.Build(snapshot, gcumap.Options{Names: names, RecordTimeout: a.recordTimeout, Now: a.now()})
+			m := gcumap.Build(seen, gcumap.Options{RecordTimeout: a.recordTimeout, Now: a.now()})
 			return o.write(a, names, m)
 		},
 	}
