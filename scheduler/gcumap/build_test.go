@@ -10,6 +10,7 @@ import (
 
 	"github.com/topscloud/topscloud/gcushare/ledger"
 	"github.com/topscloud/topscloud/scheduler/gcumap"
+	"github.com/topscloud/topscloud/scheduler/surveytest"
 )
 
 // The figures of a map are the ledger's, and its counts add up.
@@ -73,7 +74,7 @@ func TestJSON(t *testing.T) {
 		if err := e.Encode(build(s)); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, "testdata/"+name+".json", b.Bytes())
+		surveytest.Golden(t, "testdata/"+name+".json", b.Bytes())
 	}
 }
 

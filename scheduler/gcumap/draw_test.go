@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,29 +14,8 @@ import (
 
 	"github.com/topscloud/topscloud/scheduler/gcumap"
 	"github.com/topscloud/topscloud/scheduler/screen"
+	"github.com/topscloud/topscloud/scheduler/surveytest"
 )
-
-var update = flag.Bool("update", false, "write the golden files and the pictures of the documentation")
-
-// golden compares with a file, or writes it.
-func golden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got), -update accepts it:\n%s", path, diff)
-	}
-}
 
 func text(t *testing.T, m *gcumap.Map, o gcumap.DrawOptions, color bool) string {
 	t.Helper()
@@ -56,8 +32,8 @@ func TestDraw(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := build(s)
 			got := text(t, m, gcumap.DrawOptions{}, false)
-			golden(t, "testdata/"+name+".txt", []byte(got))
-			golden(t, "testdata/"+name+".wide.txt", []byte(text(t, m, gcumap.DrawOptions{Wide: true}, false)))
+			surveytest.Golden(t, "testdata/"+name+".txt", []byte(got))
+			surveytest.Golden(t, "testdata/"+name+".wide.txt", []byte(text(t, m, gcumap.DrawOptions{Wide: true}, false)))
 			for _, ascii := range []bool{false, true} {
 				for line := range strings.Lines(text(t, m, gcumap.DrawOptions{ASCII: ascii}, false)) {
 					line = strings.TrimSuffix(line, "\n")
@@ -76,9 +52,9 @@ func TestDraw(t *testing.T) {
 // The pictures of the documentation are the example scene, drawn by the code that users run.
 func TestPictures(t *testing.T) {
 	m := build(example())
-	golden(t, "../../docs/pictures/map.txt", []byte(text(t, m, gcumap.DrawOptions{}, false)))
+	surveytest.Golden(t, "../../docs/pictures/map.txt", []byte(text(t, m, gcumap.DrawOptions{}, false)))
 	svg := gcumap.Draw(m, gcumap.DrawOptions{Names: names}).SVG()
-	golden(t, "../../docs/pictures/map.svg", svg)
+	surveytest.Golden(t, "../../docs/pictures/map.svg", svg)
 	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
 		if _, err := d.Token(); errors.Is(err, io.EOF) {
 			break

@@ -77,7 +77,7 @@ func (s *Survey) sort() {
 	})
 }
 
-// Complete says whether everything that decides about room was seen.
+// Complete says whether everything in scope that decides about room was seen.
 func (s *Survey) Complete() bool { return s.NodesSeen && s.PodsSeen }
 
 // Ledger returns a ledger of its own that holds what was seen, as a scheduler with that recordTimeout

@@ -1,4 +1,5 @@
-// Package surveytest makes Node and Pod objects as a cluster with GCU cards has them, for tests.
+// Package surveytest makes Node and Pod objects as a cluster with GCU cards has them, for tests, and
+// compares what is drawn of them with golden files.
 package surveytest
 
 import (
