@@ -2,15 +2,11 @@ package explain_test
 
 import (
 	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,29 +19,9 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "write the golden files and the pictures of the documentation")
-	names  = surveytest.Names
-	now    = surveytest.Now
+	names = surveytest.Names
+	now   = surveytest.Now
 )
-
-func golden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got), -update accepts it:\n%s", path, diff)
-	}
-}
 
 // scene is a cluster and the pod that is asked about.
 type scene struct {
@@ -196,7 +172,7 @@ func TestExplain(t *testing.T) {
 	for name, s := range scenes() {
 		t.Run(name, func(t *testing.T) {
 			got := text(t, s.explanation(), false)
-			golden(t, "testdata/"+name+".txt", []byte(got))
+			surveytest.Golden(t, "testdata/"+name+".txt", []byte(got))
 			for line := range strings.Lines(got) {
 				if n := screen.Columns(strings.TrimSuffix(line, "\n")); n > screen.Width {
 					t.Errorf("%d columns: %s", n, line)
@@ -222,6 +198,6 @@ func TestNeverFitsWhatWaitsForCPU(t *testing.T) {
 // The pictures of the documentation are drawn by the code that users run.
 func TestPictures(t *testing.T) {
 	x := busy().explanation()
-	golden(t, "../../docs/pictures/why.txt", []byte(text(t, x, false)))
-	golden(t, "../../docs/pictures/why.svg", explain.Draw(x, explain.DrawOptions{Now: now}).SVG())
+	surveytest.Golden(t, "../../docs/pictures/why.txt", []byte(text(t, x, false)))
+	surveytest.Golden(t, "../../docs/pictures/why.svg", explain.Draw(x, explain.DrawOptions{Now: now}).SVG())
 }

@@ -2,8 +2,6 @@ package fit_test
 
 import (
 	"bytes"
-	"flag"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -21,8 +19,6 @@ import (
 	"github.com/topscloud/topscloud/scheduler/survey"
 	"github.com/topscloud/topscloud/scheduler/surveytest"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 func cluster() *survey.Survey {
 	a := surveytest.NewHost("s60x8-2sw", "gcu-node-1")
@@ -73,19 +69,7 @@ func TestTry(t *testing.T) {
 			if err := fit.Draw(trial, false).Text(&b, false); err != nil {
 				t.Fatal(err)
 			}
-			path := "testdata/" + name + ".txt"
-			if *update {
-				if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), b.String()); diff != "" {
-				t.Errorf("(-want +got), -update accepts it:\n%s", diff)
-			}
+			surveytest.Golden(t, "testdata/"+name+".txt", b.Bytes())
 			for line := range strings.Lines(b.String()) {
 				if screen.Columns(strings.TrimSuffix(line, "\n")) > screen.Width {
 					t.Errorf("too long: %s", line)

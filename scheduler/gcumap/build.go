@@ -13,39 +13,33 @@ import (
 	"github.com/topscloud/topscloud/gcushare/placement"
 	"github.com/topscloud/topscloud/gcushare/share"
 	"github.com/topscloud/topscloud/internal/contract"
+	"github.com/topscloud/topscloud/scheduler/survey"
 )
 
 // Options of Build.
 type Options struct {
-	Names *contract.Names
 	// RecordTimeout is the scheduler's: how long a bound pod may be without a record.
 	RecordTimeout time.Duration
 	Now           time.Time
 }
 
-// Build gives a snapshot to a ledger and writes down what the ledger makes of it.
-func Build(s *Snapshot, o Options) *Map {
+// Build gives a survey to a ledger and writes down what the ledger makes of it.
+func Build(s *survey.Survey, o Options) *Map {
 	b := &builder{
-		names: o.Names, named: s.Named,
+		names: s.Names, named: len(s.Scope.Nodes) > 0,
 		nodes: map[string]*v1.Node{}, pods: map[types.UID]*v1.Pod{},
 	}
-	m := &Map{APIVersion: APIVersion, Kind: Kind, Incomplete: s.Unseen, Nodes: []Node{}}
-	l := ledger.New(o.Names)
+	m := &Map{APIVersion: APIVersion, Kind: Kind, Incomplete: unseen(s), Nodes: []Node{}}
 	for _, n := range s.Nodes {
 		b.nodes[n.Name] = n
-		l.ObserveNode(n)
 	}
 	for _, p := range s.Pods {
 		b.pods[p.UID] = p
-		l.Observe(p)
-		if bound, ok := boundAt(p); ok && o.Now.Sub(bound) >= o.RecordTimeout {
-			l.MarkOverdue(p.UID)
-		}
-		if p.Spec.NodeName == "" && !ledger.Ended(p) {
+		if p.Spec.NodeName == "" {
 			m.WaitingPods++
 		}
 	}
-	for n := range l.View().Nodes() {
+	for n := range s.Ledger(o.Now, o.RecordTimeout).View().Nodes() {
 		if !b.shown(n) {
 			m.OtherNodes++
 			continue
@@ -57,19 +51,6 @@ func Build(s *Snapshot, o Options) *Map {
 		m.Totals.add(m.Nodes[i].Totals)
 	}
 	return m
-}
-
-// boundAt returns when a pod was bound: the scheduler counts from there.
-func boundAt(p *v1.Pod) (time.Time, bool) {
-	for i := range p.Status.Conditions {
-		if c := &p.Status.Conditions[i]; c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue && !c.LastTransitionTime.IsZero() {
-			return c.LastTransitionTime.Time, true
-		}
-	}
-	if p.Status.StartTime != nil {
-		return p.Status.StartTime.Time, true
-	}
-	return time.Time{}, false
 }
 
 type builder struct {

@@ -10,11 +10,12 @@ import (
 
 	"github.com/topscloud/topscloud/gcushare/ledger"
 	"github.com/topscloud/topscloud/scheduler/gcumap"
+	"github.com/topscloud/topscloud/scheduler/surveytest"
 )
 
 // The figures of a map are the ledger's, and its counts add up.
 func TestBuildAgreesWithLedger(t *testing.T) {
-	for name, s := range scenes(t) {
+	for name, s := range scenes() {
 		l := ledger.New(names)
 		for _, n := range s.Nodes {
 			l.ObserveNode(n)
@@ -66,14 +67,14 @@ func minors(g gcumap.Group) []int {
 
 // The JSON of each scene is kept, so that a change of the format cannot go unseen.
 func TestJSON(t *testing.T) {
-	for name, s := range scenes(t) {
+	for name, s := range scenes() {
 		var b bytes.Buffer
 		e := json.NewEncoder(&b)
 		e.SetIndent("", " ")
 		if err := e.Encode(build(s)); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, "testdata/"+name+".json", b.Bytes())
+		surveytest.Golden(t, "testdata/"+name+".json", b.Bytes())
 	}
 }
 

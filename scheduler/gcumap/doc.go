@@ -1,7 +1,7 @@
 // Package gcumap shows a cluster's GCU cards and who holds them.
 //
-// Read fetches nodes and pods from the API, Build feeds them into a ledger and writes down what it
-// says, Draw makes lines of text of that, and Drawing.Text and Drawing.SVG put them out.
+// Read surveys the cluster, Build writes down what the survey's ledger says, and Draw makes a page of
+// that.
 //
 // # Promise
 //
@@ -12,8 +12,7 @@
 //
 // # Assumptions
 //
-// The map is one moment of two lists, pods before nodes; what is in flight inside a scheduler is not
-// to be seen from outside it.
+// Those of package survey.
 //
 // # Refusals
 //

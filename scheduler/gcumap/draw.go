@@ -5,10 +5,8 @@ import (
 	"strings"
 
 	"github.com/topscloud/topscloud/internal/contract"
+	"github.com/topscloud/topscloud/scheduler/screen"
 )
-
-// Width is the number of columns that a drawing keeps within unless it is wide.
-const Width = 80
 
 // Columns of a card's line: its label, the bar, the figures (right-aligned), the state. The lines of
 // its holders use the same last column.
@@ -33,110 +31,109 @@ type DrawOptions struct {
 }
 
 // Draw draws a map.
-func Draw(m *Map, o DrawOptions) *Drawing {
-	p := &pen{glyphs: unicodeGlyphs, names: o.Names, wide: o.Wide, unsure: len(m.Incomplete) > 0, width: Width, stateAt: stateAt}
+func Draw(m *Map, o DrawOptions) *screen.Page {
+	p := &pen{glyphs: unicodeGlyphs, names: o.Names, wide: o.Wide, unsure: len(m.Incomplete) > 0, stateAt: stateAt}
 	if o.ASCII {
 		p.glyphs = asciiGlyphs
 	}
 	if o.Wide {
-		p.width = 1 << 20
+		p.Widen()
 		p.stateAt = max(stateAt, p.longestHolder(m)+2)
 	}
 	for i := range m.Nodes {
 		p.node(&m.Nodes[i])
-		p.text(plain, "")
+		p.Blank()
 	}
 	p.footer(m)
-	return &p.Drawing
+	return &p.Page
 }
 
 type pen struct {
-	Drawing
+	screen.Page
 	glyphs
 	names   *contract.Names
 	wide    bool
 	unsure  bool // figures are lower bounds
-	width   int
 	stateAt int
 }
 
 // segment is a piece of a line that is broken only between pieces.
 type segment struct {
-	style style
+	style screen.Style
 	text  string
 }
 
 // segments writes pieces with dots between them, onto more lines where they do not fit.
-func (p *pen) segments(r *row, indent string, list []segment) {
+func (p *pen) segments(r *screen.Row, indent string, list []segment) {
 	first := true
 	for _, s := range list {
-		s.text = cut(s.text, p.width-columns(indent), p.gap)
+		s.text = screen.Cut(s.text, p.Width()-screen.Columns(indent), p.gap)
 		switch {
 		case first:
-		case r.cols+3+columns(s.text) <= p.width:
-			r.put(faint, " "+p.dot+" ")
+		case r.Columns()+3+screen.Columns(s.text) <= p.Width():
+			r.Put(screen.Faint, " "+p.dot+" ")
 		default:
-			r = p.row()
-			r.put(faint, indent)
+			r = p.Row()
+			r.Put(screen.Faint, indent)
 		}
-		r.put(s.style, s.text)
+		r.Put(s.style, s.text)
 		first = false
 	}
 }
 
 func (p *pen) node(n *Node) {
-	r := p.row()
+	r := p.Row()
 	branches := p.branches(n.Groups, nil)
 	if len(n.Elsewhere) > 0 {
 		branches = append(branches, branch{elsewhere: n.Elsewhere})
 	}
-	p.segments(r, p.down, append([]segment{{strong, n.Name}}, p.facts(n)...))
+	p.segments(r, p.down, append([]segment{{screen.Strong, n.Name}}, p.facts(n)...))
 	if c := n.Closed; c != nil && (c.Reason != noGCU || len(c.Problems) > 0) {
-		p.note(p.down, bad, "! ", c.Message)
+		p.note(p.down, screen.Bad, "! ", c.Message)
 		for _, problem := range c.Problems {
 			text := problem.Message
 			if problem.Name != "" {
 				text = problem.Namespace + "/" + problem.Name + ": " + text
 			}
-			p.note(p.down+"  ", plain, "", text)
+			p.note(p.down+"  ", screen.Plain, "", text)
 		}
 	}
 	if !n.Registered && len(n.Cards) > 0 {
-		p.note(p.down, warn, "! ", "kubelet offers no GCU: the node's agent is not registered")
+		p.note(p.down, screen.Warn, "! ", "kubelet offers no GCU: the node's agent is not registered")
 	}
 	p.tree(n, branches, "", len(n.Cards) == 0)
 	if len(n.Cards) == 0 {
 		return
 	}
-	r = p.row()
-	r.put(faint, p.last)
+	r = p.Row()
+	r.Put(screen.Faint, p.last)
 	p.segments(r, p.blank, p.totals(&n.Totals))
 }
 
 // facts are what a node's first line says behind its name.
 func (p *pen) facts(n *Node) []segment {
 	if n.Absent {
-		return []segment{{warn, "Node object not seen"}}
+		return []segment{{screen.Warn, "Node object not seen"}}
 	}
 	var out []segment
 	if !n.Ready {
-		out = append(out, segment{bad, "not ready"})
+		out = append(out, segment{screen.Bad, "not ready"})
 	}
 	if !n.Schedulable {
-		out = append(out, segment{warn, "unschedulable"})
+		out = append(out, segment{screen.Warn, "unschedulable"})
 	}
 	if len(n.Cards) == 0 {
 		if n.Closed != nil && n.Closed.Reason == noGCU {
-			return append(out, segment{warn, fmt.Sprintf("no cards: annotation %s is not there", p.names.DevicesKey)})
+			return append(out, segment{screen.Warn, fmt.Sprintf("no cards: annotation %s is not there", p.names.DevicesKey)})
 		}
-		return append(out, segment{warn, "cards unknown"})
+		return append(out, segment{screen.Warn, "cards unknown"})
 	}
-	sharing := segment{plain, "sharing on"}
+	sharing := segment{screen.Plain, "sharing on"}
 	if !n.Sharing {
-		sharing = segment{warn, "sharing off"}
+		sharing = segment{screen.Warn, "sharing off"}
 	}
-	return append(out, segment{plain, models(n.Cards, p.times)}, segment{plain, "unit " + size(n.MemoryUnitMiB)},
-		segment{plain, fmt.Sprintf("%d slices a card", n.SliceCount)}, sharing)
+	return append(out, segment{screen.Plain, models(n.Cards, p.times)}, segment{screen.Plain, "unit " + size(n.MemoryUnitMiB)},
+		segment{screen.Plain, fmt.Sprintf("%d slices a card", n.SliceCount)}, sharing)
 }
 
 // models is "8 × S60", or "2 × S60, 2 × T20".
@@ -156,7 +153,7 @@ func models(cards []Card, times string) string {
 }
 
 func modelOf(c *Card) string {
-	if m := clean(c.Model); m != "" {
+	if m := screen.Clean(c.Model); m != "" {
 		return m
 	}
 	return "unknown model"
@@ -170,15 +167,15 @@ func size(mib int64) string {
 }
 
 // note writes text over as many lines as it needs.
-func (p *pen) note(prefix string, s style, mark, text string) {
-	room := p.width - columns(prefix) - columns(mark)
-	for i, line := range wrap(clean(text), room) {
-		r := p.row()
-		r.put(faint, prefix)
+func (p *pen) note(prefix string, s screen.Style, mark, text string) {
+	room := p.Width() - screen.Columns(prefix) - screen.Columns(mark)
+	for i, line := range screen.Wrap(screen.Clean(text), room) {
+		r := p.Row()
+		r.Put(screen.Faint, prefix)
 		if i > 0 {
-			mark = strings.Repeat(" ", columns(mark))
+			mark = strings.Repeat(" ", screen.Columns(mark))
 		}
-		r.put(s, mark+line)
+		r.Put(s, mark+line)
 	}
 }
 
@@ -202,8 +199,8 @@ func (p *pen) totals(t *Totals) []segment {
 		atLeast = p.atLeast
 	}
 	return []segment{
-		{plain, plural(t.Cards, "card") + ": " + strings.Join(words, ", ")},
-		{plain, fmt.Sprintf("%s%d/%d MiB promised", atLeast, t.PromisedMiB, t.TotalMiB)},
+		{screen.Plain, plural(t.Cards, "card") + ": " + strings.Join(words, ", ")},
+		{screen.Plain, fmt.Sprintf("%s%d/%d MiB promised", atLeast, t.PromisedMiB, t.TotalMiB)},
 	}
 }
 
@@ -218,29 +215,29 @@ func (p *pen) footer(m *Map) {
 	if m.Totals.Cards == 0 && len(m.Incomplete) == 0 {
 		p.nothing(m)
 	} else {
-		list := []segment{{strong, "cluster"}, {plain, plural(m.Totals.Nodes, "node")}}
+		list := []segment{{screen.Strong, "cluster"}, {screen.Plain, plural(m.Totals.Nodes, "node")}}
 		if m.Totals.Cards == 0 {
-			list = append(list, segment{warn, "cards unknown"})
+			list = append(list, segment{screen.Warn, "cards unknown"})
 		} else {
 			list = append(list, p.totals(&m.Totals)...)
 		}
-		p.segments(p.row(), p.blank, list)
+		p.segments(p.Row(), p.blank, list)
 	}
 	if m.OtherNodes > 0 && m.Totals.Cards > 0 {
-		p.text(faint, plural(m.OtherNodes, "node")+" without GCU not drawn")
+		p.Row().Put(screen.Faint, plural(m.OtherNodes, "node")+" without GCU not drawn")
 	}
 	if m.WaitingPods > 0 {
-		p.text(warn, plural(m.WaitingPods, "pod")+" waiting for GCU")
+		p.Row().Put(screen.Warn, plural(m.WaitingPods, "pod")+" waiting for GCU")
 	}
 	if len(m.Incomplete) > 0 {
-		p.note("", warn, "! ", "incomplete, figures are what at least is held: "+strings.Join(m.Incomplete, " "))
+		p.note("", screen.Warn, "! ", "incomplete, figures are what at least is held: "+strings.Join(m.Incomplete, " "))
 	}
 }
 
 // nothing says what to check when there are no cards.
 func (p *pen) nothing(m *Map) {
-	p.note("", warn, "", fmt.Sprintf("No GCU cards on %s. Check on a node that should have some:", plural(m.OtherNodes+m.Totals.Nodes, "node")))
-	p.note("  ", plain, "1. ", fmt.Sprintf("label %s=true, where the node agent runs: kubectl get nodes -L %s", p.names.PresentLabel, p.names.PresentLabel))
-	p.note("  ", plain, "2. ", fmt.Sprintf("annotation %s, which the node agent writes: kubectl describe node <node>", p.names.DevicesKey))
-	p.note("  ", plain, "3. ", "the node agent's log: the driver loaded, the cards found")
+	p.note("", screen.Warn, "", fmt.Sprintf("No GCU cards on %s. Check on a node that should have some:", plural(m.OtherNodes+m.Totals.Nodes, "node")))
+	p.note("  ", screen.Plain, "1. ", fmt.Sprintf("label %s=true, where the node agent runs: kubectl get nodes -L %s", p.names.PresentLabel, p.names.PresentLabel))
+	p.note("  ", screen.Plain, "2. ", fmt.Sprintf("annotation %s, which the node agent writes: kubectl describe node <node>", p.names.DevicesKey))
+	p.note("  ", screen.Plain, "3. ", "the node agent's log: the driver loaded, the cards found")
 }

@@ -4,43 +4,45 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/topscloud/topscloud/scheduler/screen"
 )
 
 func (p *pen) card(n *Node, minor int, stem, below string) {
 	i := slices.IndexFunc(n.Cards, func(c Card) bool { return c.Minor == minor })
 	c := &n.Cards[i]
-	r := p.row()
-	r.put(faint, stem)
+	r := p.Row()
+	r.Put(screen.Faint, stem)
 	label := fmt.Sprintf("card %d", c.Minor)
-	r.put(plain, label)
-	if room := barAt - 2 - r.cols; p.wide || room > 2 {
-		model := clean(c.Model)
+	r.Put(screen.Plain, label)
+	if room := barAt - 2 - r.Columns(); p.wide || room > 2 {
+		model := screen.Clean(c.Model)
 		if !p.wide {
-			model = cut(model, room, p.gap)
+			model = screen.Cut(model, room, p.gap)
 		}
-		r.put(faint, " "+model)
+		r.Put(screen.Faint, " "+model)
 	}
-	r.to(barAt)
+	r.To(barAt)
 	look := styles[c.State]
 	on, off := p.bar(c.UsedMiB, c.TotalMiB, barCells)
-	r.put(look, on)
-	r.put(faint, off)
+	r.Put(look, on)
+	r.Put(screen.Faint, off)
 	figures := fmt.Sprintf("%d/%d MiB", c.UsedMiB, c.TotalMiB)
 	if p.unsure {
 		figures = p.atLeast + figures
 	}
-	r.to(figureEnd - columns(figures))
+	r.To(figureEnd - screen.Columns(figures))
 	if c.UsedMiB > c.TotalMiB {
-		r.put(bad, figures)
+		r.Put(screen.Bad, figures)
 	} else {
-		r.put(plain, figures)
+		r.Put(screen.Plain, figures)
 	}
-	r.to(p.stateAt)
-	state, more := p.state(c, p.width-r.cols)
-	r.put(look, state)
+	r.To(p.stateAt)
+	state, more := p.state(c, p.Width()-r.Columns())
+	r.Put(look, state)
 	if p.wide {
-		r.to(p.stateAt + 28)
-		r.put(plain, fmt.Sprintf("free %-9s %-9s  %s  %s", plural(int(c.FreeUnits), "unit"), plural(int(c.FreeSlices), "slice"), clean(c.UUID), clean(c.PCIBusID)))
+		r.To(p.stateAt + 28)
+		r.Put(screen.Plain, fmt.Sprintf("free %-9s %-9s  %s  %s", plural(int(c.FreeUnits), "unit"), plural(int(c.FreeSlices), "slice"), screen.Clean(c.UUID), screen.Clean(c.PCIBusID)))
 	}
 	for _, text := range more {
 		p.note(below+"   ", look, "", text)
@@ -48,7 +50,7 @@ func (p *pen) card(n *Node, minor int, stem, below string) {
 	p.holders(c.Holders, below)
 }
 
-var styles = map[State]style{Sick: bad, Swapped: warn, Whole: full, Shared: part, Cordoned: warn, Free: good}
+var styles = map[State]screen.Style{Sick: screen.Bad, Swapped: screen.Warn, Whole: screen.Full, Shared: screen.Part, Cordoned: screen.Warn, Free: screen.Good}
 
 // state is a card's state in at most room columns, and in more what did not fit beside it.
 func (p *pen) state(c *Card, room int) (text string, more []string) {
@@ -57,10 +59,10 @@ func (p *pen) state(c *Card, room int) (text string, more []string) {
 		text = "free?"
 	}
 	detail := func(word, cause string) {
-		if cause = clean(cause); cause == "" {
+		if cause = screen.Clean(cause); cause == "" {
 			return
 		}
-		if columns(text)+2+columns(cause) <= room {
+		if screen.Columns(text)+2+screen.Columns(cause) <= room {
 			text += ": " + cause
 			return
 		}
@@ -70,7 +72,7 @@ func (p *pen) state(c *Card, room int) (text string, more []string) {
 		detail(string(Sick), c.Sick)
 	}
 	if c.Cordon != nil {
-		if c.State != Cordoned && columns(text)+2+len(Cordoned) <= room {
+		if c.State != Cordoned && screen.Columns(text)+2+len(Cordoned) <= room {
 			text += ", " + string(Cordoned)
 		}
 		cause := c.Cordon.Reason

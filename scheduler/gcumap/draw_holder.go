@@ -6,6 +6,7 @@ import (
 
 	"github.com/topscloud/topscloud/gcushare/ledger"
 	"github.com/topscloud/topscloud/gcushare/share"
+	"github.com/topscloud/topscloud/scheduler/screen"
 )
 
 func (p *pen) holders(list []Holder, prefix string) {
@@ -21,39 +22,39 @@ func (p *pen) holders(list []Holder, prefix string) {
 		for i := range rest {
 			mib = share.Add(mib, rest[i].MiB)
 		}
-		r := p.row()
-		r.put(faint, prefix+p.blank)
-		r.put(faint, fmt.Sprintf("%s and %d more", p.gap, len(rest)))
-		r.to(p.stateAt)
-		r.put(faint, fmt.Sprintf("%6d MiB", mib))
+		r := p.Row()
+		r.Put(screen.Faint, prefix+p.blank)
+		r.Put(screen.Faint, fmt.Sprintf("%s and %d more", p.gap, len(rest)))
+		r.To(p.stateAt)
+		r.Put(screen.Faint, fmt.Sprintf("%6d MiB", mib))
 	}
 }
 
 func (p *pen) holder(h *Holder, prefix string) {
-	mark, look := "   ", plain
+	mark, look := "   ", screen.Plain
 	switch h.State {
 	case ledger.Bound.String():
 	case ledger.Unreadable.String():
-		mark, look = " ! ", bad
+		mark, look = " ! ", screen.Bad
 	default:
-		mark, look = " ? ", warn
+		mark, look = " ? ", screen.Warn
 	}
 	if h.Overdue {
-		mark, look = " ! ", bad
+		mark, look = " ! ", screen.Bad
 	}
-	r := p.row()
-	r.put(faint, prefix)
-	r.put(look, mark)
-	pod, containers := p.holderNames(h, p.stateAt-2-r.cols)
-	r.put(look, pod)
+	r := p.Row()
+	r.Put(screen.Faint, prefix)
+	r.Put(look, mark)
+	pod, containers := p.holderNames(h, p.stateAt-2-r.Columns())
+	r.Put(look, pod)
 	if containers != "" {
-		r.put(faint, " "+p.dot+" "+containers)
+		r.Put(screen.Faint, " "+p.dot+" "+containers)
 	}
-	r.to(p.stateAt)
+	r.To(p.stateAt)
 	if h.MiB > 0 {
-		r.put(look, fmt.Sprintf("%6d MiB  ", h.MiB))
+		r.Put(look, fmt.Sprintf("%6d MiB  ", h.MiB))
 	}
-	r.put(look, p.amount(h))
+	r.Put(look, p.amount(h))
 	if p.wide && len(h.Containers) > 1 {
 		p.parts(h, prefix)
 	}
@@ -70,11 +71,11 @@ func (p *pen) holderNames(h *Holder, room int) (pod, containers string) {
 		names = append(names, name)
 	}
 	pod, containers = h.Namespace+"/"+h.Name, strings.Join(names, ", ")
-	if p.wide || columns(pod)+3+columns(containers) <= room {
+	if p.wide || screen.Columns(pod)+3+screen.Columns(containers) <= room {
 		return pod, containers
 	}
-	containers = cut(containers, max(room/3, room-3-columns(pod)), p.gap)
-	return cut(pod, room-3-columns(containers), p.gap), containers
+	containers = screen.Cut(containers, max(room/3, room-3-screen.Columns(pod)), p.gap)
+	return screen.Cut(pod, room-3-screen.Columns(containers), p.gap), containers
 }
 
 // amount is what a pod asked for, or what is wrong with its holding.
@@ -116,13 +117,13 @@ func (p *pen) asked(c *Container) string {
 func (p *pen) parts(h *Holder, prefix string) {
 	for i := range h.Containers {
 		c := &h.Containers[i]
-		r := p.row()
-		r.put(faint, prefix+p.blank+p.blank+p.dot+" "+c.Name)
-		r.to(p.stateAt)
+		r := p.Row()
+		r.Put(screen.Faint, prefix+p.blank+p.blank+p.dot+" "+c.Name)
+		r.To(p.stateAt)
 		if c.MiB > 0 {
-			r.put(faint, fmt.Sprintf("%6d MiB  ", c.MiB))
+			r.Put(screen.Faint, fmt.Sprintf("%6d MiB  ", c.MiB))
 		}
-		r.put(faint, p.asked(c))
+		r.Put(screen.Faint, p.asked(c))
 	}
 }
 
@@ -133,7 +134,7 @@ func (p *pen) longestHolder(m *Map) int {
 		for i := range list {
 			h := &list[i]
 			pod, containers := p.holderNames(h, 0)
-			longest = max(longest, columns(pod)+3+columns(containers))
+			longest = max(longest, screen.Columns(pod)+3+screen.Columns(containers))
 		}
 	}
 	for i := range m.Nodes {
@@ -142,5 +143,5 @@ func (p *pen) longestHolder(m *Map) int {
 			see(m.Nodes[i].Cards[k].Holders)
 		}
 	}
-	return longest + (maxDepth+2)*columns(p.down)
+	return longest + (maxDepth+2)*screen.Columns(p.down)
 }

@@ -4,41 +4,18 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
-	gosl "slices"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/topscloud/topscloud/scheduler/gcumap"
+	"github.com/topscloud/topscloud/scheduler/screen"
+	"github.com/topscloud/topscloud/scheduler/surveytest"
 )
-
-var update = flag.Bool("update", false, "write the golden files and the pictures of the documentation")
-
-// golden compares with a file, or writes it.
-func golden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got), -update accepts it:\n%s", path, diff)
-	}
-}
 
 func text(t *testing.T, m *gcumap.Map, o gcumap.DrawOptions, color bool) string {
 	t.Helper()
@@ -51,17 +28,17 @@ func text(t *testing.T, m *gcumap.Map, o gcumap.DrawOptions, color bool) string 
 }
 
 func TestDraw(t *testing.T) {
-	for name, s := range scenes(t) {
+	for name, s := range scenes() {
 		t.Run(name, func(t *testing.T) {
 			m := build(s)
 			got := text(t, m, gcumap.DrawOptions{}, false)
-			golden(t, "testdata/"+name+".txt", []byte(got))
-			golden(t, "testdata/"+name+".wide.txt", []byte(text(t, m, gcumap.DrawOptions{Wide: true}, false)))
+			surveytest.Golden(t, "testdata/"+name+".txt", []byte(got))
+			surveytest.Golden(t, "testdata/"+name+".wide.txt", []byte(text(t, m, gcumap.DrawOptions{Wide: true}, false)))
 			for _, ascii := range []bool{false, true} {
 				for line := range strings.Lines(text(t, m, gcumap.DrawOptions{ASCII: ascii}, false)) {
 					line = strings.TrimSuffix(line, "\n")
-					if n := gcumap.Columns(line); n > gcumap.Width {
-						t.Errorf("%d columns, want at most %d: %s", n, gcumap.Width, line)
+					if n := screen.Columns(line); n > screen.Width {
+						t.Errorf("%d columns, want at most %d: %s", n, screen.Width, line)
 					}
 					if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' }) || strings.HasSuffix(line, " ") {
 						t.Errorf("control characters or blanks at the end: %q", line)
@@ -74,10 +51,10 @@ func TestDraw(t *testing.T) {
 
 // The pictures of the documentation are the example scene, drawn by the code that users run.
 func TestPictures(t *testing.T) {
-	m := build(example(t))
-	golden(t, "../../docs/pictures/map.txt", []byte(text(t, m, gcumap.DrawOptions{}, false)))
+	m := build(example())
+	surveytest.Golden(t, "../../docs/pictures/map.txt", []byte(text(t, m, gcumap.DrawOptions{}, false)))
 	svg := gcumap.Draw(m, gcumap.DrawOptions{Names: names}).SVG()
-	golden(t, "../../docs/pictures/map.svg", svg)
+	surveytest.Golden(t, "../../docs/pictures/map.svg", svg)
 	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
 		if _, err := d.Token(); errors.Is(err, io.EOF) {
 			break
@@ -89,7 +66,7 @@ func TestPictures(t *testing.T) {
 
 func TestColorAddsNothingButColor(t *testing.T) {
 	codes := strings.NewReplacer("\x1b[0m", "", "\x1b[1m", "", "\x1b[2m", "", "\x1b[31m", "", "\x1b[32m", "", "\x1b[33m", "", "\x1b[34m", "", "\x1b[36m", "")
-	for name, s := range scenes(t) {
+	for name, s := range scenes() {
 		m := build(s)
 		colored := text(t, m, gcumap.DrawOptions{}, true)
 		if diff := cmp.Diff(text(t, m, gcumap.DrawOptions{}, false), codes.Replace(colored)); diff != "" {
@@ -99,11 +76,11 @@ func TestColorAddsNothingButColor(t *testing.T) {
 }
 
 func TestOrderOfObjectsDoesNotMatter(t *testing.T) {
-	for _, name := range gosl.Sorted(maps.Keys(scenes(t))) {
-		s := scenes(t)[name]
+	for _, name := range slices.Sorted(maps.Keys(scenes())) {
+		s := scenes()[name]
 		want := build(s)
-		gosl.Reverse(s.Nodes)
-		gosl.Reverse(s.Pods)
+		slices.Reverse(s.Nodes)
+		slices.Reverse(s.Pods)
 		if diff := cmp.Diff(want, build(s)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/topscloud/topscloud/internal/contract"
+	"github.com/topscloud/topscloud/scheduler/screen"
 )
 
 // branch is one child in the tree: a group under a title, a card, or the holders on no known card.
@@ -48,7 +49,7 @@ func lowest(g *Group) int {
 
 // title names a place as lspci does, without the domain where that is 0.
 func title(g *Group) string {
-	name := strings.TrimPrefix(strings.TrimPrefix(clean(g.Name), "pci"), "0000:")
+	name := strings.TrimPrefix(strings.TrimPrefix(screen.Clean(g.Name), "pci"), "0000:")
 	switch g.Kind {
 	case NUMA:
 		if name == "" {
@@ -71,19 +72,19 @@ func (p *pen) tree(n *Node, list []branch, prefix string, closed bool) {
 		}
 		switch {
 		case b.elsewhere != nil:
-			r := p.row()
-			r.put(faint, stem)
-			r.put(warn, "holders of unknown cards")
+			r := p.Row()
+			r.Put(screen.Faint, stem)
+			r.Put(screen.Warn, "holders of unknown cards")
 			p.holders(b.elsewhere, below)
 		case b.title == "":
 			p.card(n, b.minor, stem, below)
 		default:
-			if columns(prefix)/columns(p.down) >= maxDepth {
+			if screen.Columns(prefix)/screen.Columns(p.down) >= maxDepth {
 				p.tree(n, b.children, prefix, closed && i == len(list)-1)
 				continue
 			}
-			r := p.row()
-			r.put(faint, stem+cut(b.title, p.width-columns(stem), p.gap))
+			r := p.Row()
+			r.Put(screen.Faint, stem+screen.Cut(b.title, p.Width()-screen.Columns(stem), p.gap))
 			p.tree(n, b.children, below, true)
 		}
 	}

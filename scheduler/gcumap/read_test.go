@@ -14,6 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/topscloud/topscloud/scheduler/gcumap"
+	"github.com/topscloud/topscloud/scheduler/survey"
 )
 
 // refusal says what an API server refuses.
@@ -24,7 +25,7 @@ type refusal struct {
 
 func server(t *testing.T, refusals ...refusal) *fake.Clientset {
 	t.Helper()
-	s := example(t)
+	s := example()
 	var objects []runtime.Object
 	for _, n := range s.Nodes {
 		objects = append(objects, n)
@@ -51,34 +52,34 @@ func TestRead(t *testing.T) {
 	}
 	tests := map[string]struct {
 		refusals []refusal
-		scope    gcumap.Scope
+		scope    survey.Scope
 		want     want
 	}{
 		"all may be read": {
-			scope: gcumap.Scope{Namespace: "serving"},
+			scope: survey.Scope{Namespace: "serving"},
 			want:  want{nodes: 3, pods: 7},
 		},
 		"nodes by name, with their pods only": {
-			scope: gcumap.Scope{Nodes: []string{"gcu-node-2", "gcu-node-2"}},
+			scope: survey.Scope{Nodes: []string{"gcu-node-2", "gcu-node-2"}},
 			want:  want{nodes: 1, pods: 2},
 		},
 		"a node that does not exist is an error": {
-			scope: gcumap.Scope{Nodes: []string{"gcu-node-1", "gcu-node-9"}},
+			scope: survey.Scope{Nodes: []string{"gcu-node-1", "gcu-node-9"}},
 			want:  want{err: `get node gcu-node-9: nodes "gcu-node-9" not found`},
 		},
 		"pods of one namespace only": {
 			refusals: []refusal{{"list", "pods", "", forbidden}},
-			scope:    gcumap.Scope{Namespace: "serving"},
+			scope:    survey.Scope{Namespace: "serving"},
 			want:     want{nodes: 3, pods: 4, unseen: []string{"Pods of namespaces other than serving may not be read."}},
 		},
 		"pods of one namespace only, on two nodes": {
 			refusals: []refusal{{"list", "pods", "", forbidden}},
-			scope:    gcumap.Scope{Namespace: "serving", Nodes: []string{"gcu-node-1", "gcu-node-2"}},
+			scope:    survey.Scope{Namespace: "serving", Nodes: []string{"gcu-node-1", "gcu-node-2"}},
 			want:     want{nodes: 2, pods: 4, unseen: []string{"Pods of namespaces other than serving may not be read."}},
 		},
 		"no pods at all": {
 			refusals: []refusal{{"list", "pods", "*", forbidden}},
-			scope:    gcumap.Scope{Namespace: "serving"},
+			scope:    survey.Scope{Namespace: "serving"},
 			want:     want{nodes: 3, unseen: []string{"Pods may not be read, neither in all namespaces nor in serving."}},
 		},
 		"no nodes": {
@@ -87,7 +88,7 @@ func TestRead(t *testing.T) {
 		},
 		"a named node may not be read": {
 			refusals: []refusal{{"get", "nodes", "*", forbidden}},
-			scope:    gcumap.Scope{Nodes: []string{"gcu-node-2"}},
+			scope:    survey.Scope{Nodes: []string{"gcu-node-2"}},
 			want:     want{pods: 2, unseen: []string{"Node gcu-node-2 may not be read: its cards and their memory are unknown."}},
 		},
 		"nothing may be read": {
@@ -111,7 +112,7 @@ func TestRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := want{nodes: len(s.Nodes), pods: len(s.Pods), unseen: s.Unseen}
+			got := want{nodes: len(s.Nodes), pods: len(s.Pods), unseen: build(s).Incomplete}
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{})); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

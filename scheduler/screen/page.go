@@ -17,9 +17,11 @@ const (
 	Plain  Style = iota
 	Faint        // what is there on every page
 	Strong       // titles and names
-	Good
-	Warn // to look at
-	Bad  // to repair
+	Good         // free
+	Part         // partly taken
+	Full         // taken
+	Warn         // to look at
+	Bad          // to repair
 )
 
 type span struct {
@@ -27,36 +29,54 @@ type span struct {
 	style Style
 }
 
-type row struct {
+// Row is one line, put together from left to right.
+type Row struct {
 	spans []span
 	cols  int
 }
 
-func (r *row) put(s Style, text string) {
+// Put adds text as it is; text from objects must have passed Clean.
+func (r *Row) Put(s Style, text string) {
 	if text != "" {
 		r.spans = append(r.spans, span{text, s})
 		r.cols += Columns(text)
 	}
 }
 
+// To moves on to a column; text that reaches it already is followed by one space.
+func (r *Row) To(col int) {
+	r.Put(Plain, strings.Repeat(" ", max(col-r.cols, 1)))
+}
+
+// Columns returns how many columns the row takes so far.
+func (r *Row) Columns() int { return r.cols }
+
 // Page is a text of lines no longer than Width. The zero value is an empty page.
 type Page struct {
-	rows []row
+	rows []*Row
 	cut  int // Width unless widened
 }
 
 // Widen lifts the limit, for output that is to be searched rather than looked at.
 func (p *Page) Widen() { p.cut = 1 << 20 }
 
-func (p *Page) width() int {
+// Width returns the number of columns that the page keeps within.
+func (p *Page) Width() int {
 	if p.cut > 0 {
 		return p.cut
 	}
 	return Width
 }
 
+// Row adds a line for the caller to fill, who sees to it that it keeps within the page's width.
+func (p *Page) Row() *Row {
+	r := &Row{}
+	p.rows = append(p.rows, r)
+	return r
+}
+
 // Blank adds an empty line.
-func (p *Page) Blank() { p.rows = append(p.rows, row{}) }
+func (p *Page) Blank() { p.Row() }
 
 // Line adds one line, broken where it is too long; the lines after the first are indented by two.
 func (p *Page) Line(s Style, text string) { p.Item("", s, text) }
@@ -67,21 +87,20 @@ func (p *Page) Item(mark string, s Style, text string) {
 	if indent == 0 {
 		indent = 2
 	}
-	lines := Wrap(Clean(text), p.width()-indent)
+	lines := Wrap(Clean(text), p.Width()-indent)
 	for i, line := range lines {
-		r := row{}
+		r := p.Row()
 		if i == 0 {
-			r.put(s, mark)
+			r.Put(s, mark)
 		} else {
-			r.put(Plain, strings.Repeat(" ", indent))
+			r.Put(Plain, strings.Repeat(" ", indent))
 		}
-		r.put(s, line)
-		p.rows = append(p.rows, r)
+		r.Put(s, line)
 	}
 }
 
 var ansi = [...]string{
-	Faint: "\x1b[2m", Strong: "\x1b[1m", Good: "\x1b[32m", Warn: "\x1b[33m", Bad: "\x1b[31m",
+	Faint: "\x1b[2m", Strong: "\x1b[1m", Good: "\x1b[32m", Part: "\x1b[36m", Full: "\x1b[34m", Warn: "\x1b[33m", Bad: "\x1b[31m",
 }
 
 // Text writes the page, coloured with ANSI sequences if color is set.

@@ -17,7 +17,7 @@ const (
 )
 
 var fills = [...]string{
-	Plain: "#c9d1d9", Faint: "#6b7685", Strong: "#ffffff", Good: "#56d364", Warn: "#e3b341", Bad: "#ff7b72",
+	Plain: "#c9d1d9", Faint: "#6b7685", Strong: "#ffffff", Good: "#56d364", Part: "#4dd0e1", Full: "#79a8ff", Warn: "#e3b341", Bad: "#ff7b72",
 }
 
 // SVG returns the page as a picture that looks like a terminal.

@@ -37,7 +37,7 @@ func (p *Page) Table(columns []Column, cells [][]Cell) {
 func (p *Page) widths(columns []Column, cells [][]Cell) []int {
 	widths := make([]int, len(columns))
 	var flexible []int
-	left := p.width() - gap*(len(columns)-1)
+	left := p.Width() - gap*(len(columns)-1)
 	for i, c := range columns {
 		widths[i] = Columns(c.Title)
 		for _, line := range cells {
@@ -81,7 +81,7 @@ func (p *Page) tableRow(columns []Column, widths []int, cells []Cell) {
 		height = max(height, len(lines[i]))
 	}
 	for h := range height {
-		r := row{}
+		r := p.Row()
 		for i, c := range cells {
 			text := ""
 			if h < len(lines[i]) {
@@ -89,17 +89,16 @@ func (p *Page) tableRow(columns []Column, widths []int, cells []Cell) {
 			}
 			pad := strings.Repeat(" ", max(widths[i]-Columns(text), 0))
 			if columns[i].Right {
-				r.put(Plain, pad)
+				r.Put(Plain, pad)
 				pad = ""
 			}
-			r.put(c.Style, text)
+			r.Put(c.Style, text)
 			if i < len(cells)-1 {
-				r.put(Plain, pad+strings.Repeat(" ", gap))
+				r.Put(Plain, pad+strings.Repeat(" ", gap))
 			}
 		}
 		for len(r.spans) > 0 && strings.TrimSpace(r.spans[len(r.spans)-1].text) == "" {
 			r.spans = r.spans[:len(r.spans)-1]
 		}
-		p.rows = append(p.rows, r)
 	}
 }

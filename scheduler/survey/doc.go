@@ -14,6 +14,6 @@
 //
 // # Refusals
 //
-// Read fails when the API does not answer. Missing rights are no failure here; whoever cannot work
-// without says so.
+// Read fails when the API does not answer and when a node asked for by name does not exist. Missing
+// rights are no failure here; whoever cannot work without says so.
 package survey

@@ -8,12 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/pager"
 
 	"github.com/topscloud/topscloud/gcushare/ledger"
 	"github.com/topscloud/topscloud/gcushare/placement"
@@ -24,18 +19,22 @@ import (
 // Survey is what was seen of a cluster.
 type Survey struct {
 	Names *contract.Names
+	Scope Scope
 	// Nodes and Pods are sorted by name. Pods that have ended are left out.
 	Nodes []*v1.Node
 	Pods  []*v1.Pod
-	// NodesSeen says that all nodes were listed, PodsSeen that the pods of all namespaces were.
-	NodesSeen, PodsSeen bool
+	// NodesSeen says that all nodes in scope were seen, PodsSeen that the pods of all namespaces were,
+	// NamespaceSeen that at least those of the scope's namespace were.
+	NodesSeen, PodsSeen, NamespaceSeen bool
 	// Unseen says what may not be read, one sentence each.
 	Unseen []string
 }
 
 // Scope limits what Read reads.
 type Scope struct {
-	// Namespace is read alone when the pods of all namespaces may not be.
+	// Nodes are the names of the nodes wanted, and of their pods; empty means all.
+	Nodes []string
+	// Namespace is read alone when the pods of all namespaces may not be. Empty is no namespace.
 	Namespace string
 	// HoldersOnly leaves out pods that ask for no GCU.
 	HoldersOnly bool
@@ -43,36 +42,17 @@ type Scope struct {
 
 // Read fetches nodes and pods.
 func Read(ctx context.Context, client kubernetes.Interface, names *contract.Names, scope Scope) (*Survey, error) {
-	s := &Survey{Names: names}
-	keep := func(pod *v1.Pod) bool { return !scope.HoldersOnly || share.Asks(names, pod) }
-	err := s.listPods(ctx, client, metav1.NamespaceAll, keep)
-	s.PodsSeen = err == nil
-	if apierrors.IsForbidden(err) {
-		if err = s.listPods(ctx, client, scope.Namespace, keep); err == nil {
-			s.Unseen = append(s.Unseen, fmt.Sprintf("Pods of namespaces other than %s may not be read (list pods).", scope.Namespace))
-		} else if apierrors.IsForbidden(err) {
-			s.Unseen, err = append(s.Unseen, fmt.Sprintf("Pods may not be read, not even in namespace %s (list pods).", scope.Namespace)), nil
-		}
-	}
-	if err != nil {
+	scope.Nodes = slices.Compact(slices.Sorted(slices.Values(scope.Nodes)))
+	s := &Survey{Names: names, Scope: scope}
+	if err := s.readPods(ctx, client); err != nil {
 		return nil, fmt.Errorf("list pods: %w", err)
 	}
-	list := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		return client.CoreV1().Nodes().List(ctx, o)
-	})
-	err = list.EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
-		if node, ok := obj.(*v1.Node); ok {
-			s.Nodes = append(s.Nodes, node)
-		}
-		return nil
-	})
-	switch {
-	case err == nil:
-		s.NodesSeen = true
-	case apierrors.IsForbidden(err):
-		s.Unseen = append(s.Unseen, "Nodes may not be read (list nodes): their cards, labels and taints are unknown.")
-	default:
-		return nil, fmt.Errorf("list nodes: %w", err)
+	read := s.getNodes
+	if len(scope.Nodes) == 0 {
+		read = s.listNodes
+	}
+	if err := read(ctx, client); err != nil {
+		return nil, err
 	}
 	s.sort()
 	return s, nil
@@ -80,7 +60,7 @@ func Read(ctx context.Context, client kubernetes.Interface, names *contract.Name
 
 // Of returns a survey of objects at hand, complete as they are.
 func Of(names *contract.Names, nodes []*v1.Node, pods []*v1.Pod) *Survey {
-	s := &Survey{Names: names, Nodes: slices.Clone(nodes), NodesSeen: true, PodsSeen: true}
+	s := &Survey{Names: names, Nodes: slices.Clone(nodes), NodesSeen: true, PodsSeen: true, NamespaceSeen: true}
 	for _, p := range pods {
 		if !ledger.Ended(p) {
 			s.Pods = append(s.Pods, p)
@@ -97,22 +77,7 @@ func (s *Survey) sort() {
 	})
 }
 
-func (s *Survey) listPods(ctx context.Context, client kubernetes.Interface, namespace string, keep func(*v1.Pod) bool) error {
-	selector := fields.AndSelectors(
-		fields.OneTermNotEqualSelector("status.phase", string(v1.PodSucceeded)),
-		fields.OneTermNotEqualSelector("status.phase", string(v1.PodFailed)))
-	list := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		return client.CoreV1().Pods(namespace).List(ctx, o)
-	})
-	return list.EachListItem(ctx, metav1.ListOptions{FieldSelector: selector.String()}, func(obj runtime.Object) error {
-		if pod, ok := obj.(*v1.Pod); ok && !ledger.Ended(pod) && keep(pod) {
-			s.Pods = append(s.Pods, pod)
-		}
-		return nil
-	})
-}
-
-// Complete says whether everything that decides about room was seen.
+// Complete says whether everything in scope that decides about room was seen.
 func (s *Survey) Complete() bool { return s.NodesSeen && s.PodsSeen }
 
 // Ledger returns a ledger of its own that holds what was seen, as a scheduler with that recordTimeout

@@ -42,6 +42,7 @@ func TestRead(t *testing.T) {
 	tests := map[string]struct {
 		prepare  func(*fake.Clientset)
 		holders  bool
+		nodes    []string
 		pods     string
 		complete bool
 		unseen   string
@@ -54,6 +55,11 @@ func TestRead(t *testing.T) {
 		"no nodes":            {prepare: func(c *fake.Clientset) { forbid(c, "nodes", true, forbidden) }, pods: "q p web", unseen: "Nodes may not be read (list nodes): their cards, labels and taints are unknown."},
 		"pods do not answer":  {prepare: func(c *fake.Clientset) { forbid(c, "pods", true, errors.New("down")) }, err: "list pods: down"},
 		"nodes do not answer": {prepare: func(c *fake.Clientset) { forbid(c, "nodes", true, errors.New("down")) }, err: "list nodes: down"},
+		"nodes by name":       {prepare: func(*fake.Clientset) {}, nodes: []string{"n1", "n1"}, pods: "q p web", complete: true},
+		"a node by name may not be read": {prepare: func(c *fake.Clientset) {
+			c.PrependReactor("get", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, forbidden })
+		}, nodes: []string{"n1"}, pods: "q p web", unseen: "Node n1 may not be read (get nodes): its cards, labels and taints are unknown."},
+		"a node by name that is not there": {prepare: func(*fake.Clientset) {}, nodes: []string{"n1", "n2"}, err: `get node n2: nodes "n2" not found`},
 		"the namespace neither": {prepare: func(c *fake.Clientset) {
 			forbid(c, "pods", true, errors.New("down"))
 			forbid(c, "pods", false, forbidden)
@@ -63,7 +69,7 @@ func TestRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := cluster()
 			tt.prepare(c)
-			s, err := survey.Read(t.Context(), c, surveytest.Names, survey.Scope{Namespace: "team", HoldersOnly: tt.holders})
+			s, err := survey.Read(t.Context(), c, surveytest.Names, survey.Scope{Nodes: tt.nodes, Namespace: "team", HoldersOnly: tt.holders})
 			if tt.err != "" {
 				if err == nil || err.Error() != tt.err {
 					t.Errorf("got error %v, want %q", err, tt.err)

@@ -1,4 +1,5 @@
-// Package surveytest makes Node and Pod objects as a cluster with GCU cards has them, for tests.
+// Package surveytest makes Node and Pod objects as a cluster with GCU cards has them, for tests, and
+// compares what is drawn of them with golden files.
 package surveytest
 
 import (
@@ -85,6 +86,7 @@ type Work struct {
 	Resource string
 	Amount   int64
 	Minors   []int
+	Init     bool
 }
 
 // Whole is a container with whole cards.
@@ -95,6 +97,17 @@ func Whole(name string, minors ...int) Work {
 // Memory is a container with memory units, evenly on some cards.
 func Memory(name string, units int64, minors ...int) Work {
 	return Work{Name: name, Resource: Names.ResourceMemory, Amount: units, Minors: minors}
+}
+
+// Slices is a container with slices, evenly on some cards.
+func Slices(name string, n int64, minors ...int) Work {
+	return Work{Name: name, Resource: Names.ResourceSlice, Amount: n, Minors: minors}
+}
+
+// Initial makes an init container of a container.
+func Initial(w Work) Work {
+	w.Init = true
+	return w
 }
 
 // Pod returns a running pod with its record.
@@ -160,6 +173,10 @@ func Waiting(namespace, name string, parts ...Work) *v1.Pod {
 		c := v1.Container{Name: w.Name}
 		if w.Amount > 0 {
 			c.Resources.Limits = v1.ResourceList{v1.ResourceName(w.Resource): *resource.NewQuantity(w.Amount, resource.DecimalSI)}
+		}
+		if w.Init {
+			pod.Spec.InitContainers = append(pod.Spec.InitContainers, c)
+			continue
 		}
 		pod.Spec.Containers = append(pod.Spec.Containers, c)
 	}

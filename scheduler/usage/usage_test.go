@@ -2,13 +2,10 @@ package usage_test
 
 import (
 	"bytes"
-	"flag"
 	"math"
-	"os"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -16,8 +13,6 @@ import (
 	"github.com/topscloud/topscloud/scheduler/surveytest"
 	"github.com/topscloud/topscloud/scheduler/usage"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 func since(p *v1.Pod, d time.Duration) *v1.Pod {
 	p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(surveytest.Now.Add(-d))
@@ -52,18 +47,6 @@ func TestAdd(t *testing.T) {
 		if err := usage.Draw(u, false).Text(&out, false); err != nil {
 			t.Fatal(err)
 		}
-		path := "testdata/" + string(by) + ".txt"
-		if *update {
-			if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), out.String()); diff != "" {
-			t.Errorf("by %s (-want +got), -update accepts it:\n%s", by, diff)
-		}
+		surveytest.Golden(t, "testdata/"+string(by)+".txt", out.Bytes())
 	}
 }

@@ -21,11 +21,7 @@ func (a *app) completePods(cmd *cobra.Command, args []string, start string) ([]s
 	if len(args) > 0 || strings.Contains(start, "/") {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	names, err := a.names()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	client, namespace, err := a.connect()
+	names, client, namespace, err := a.reach()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -61,11 +57,7 @@ func (a *app) completeCards(cmd *cobra.Command, _ []string, start string) ([]str
 }
 
 func (a *app) completeNodesAnd(cmd *cobra.Command, start string, words func(string, *contract.NodeDevices) []string) ([]string, cobra.ShellCompDirective) {
-	names, err := a.names()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	client, _, err := a.connect()
+	names, client, _, err := a.reach()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
 
+	"github.com/topscloud/topscloud/internal/contract"
 	"github.com/topscloud/topscloud/scheduler/cordon"
 	"github.com/topscloud/topscloud/scheduler/screen"
 )
@@ -46,15 +48,7 @@ func newCordon(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.cordons(args, &o, func(refs []cordon.Ref) ([]cordon.Result, error) {
-				names, err := a.names()
-				if err != nil {
-					return nil, err
-				}
-				client, _, err := a.connect()
-				if err != nil {
-					return nil, err
-				}
+			return a.cordons(args, &o, func(client kubernetes.Interface, names *contract.Names, refs []cordon.Ref) ([]cordon.Result, error) {
 				return cordon.Close(cmd.Context(), client, names, refs, reason, at)
 			})
 		},
@@ -76,15 +70,7 @@ func newUncordon(a *app) *cobra.Command {
 		ValidArgsFunction: a.completeCards,
 		PreRunE:           func(*cobra.Command, []string) error { return o.validate() },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.cordons(args, &o, func(refs []cordon.Ref) ([]cordon.Result, error) {
-				names, err := a.names()
-				if err != nil {
-					return nil, err
-				}
-				client, _, err := a.connect()
-				if err != nil {
-					return nil, err
-				}
+			return a.cordons(args, &o, func(client kubernetes.Interface, names *contract.Names, refs []cordon.Ref) ([]cordon.Result, error) {
 				return cordon.Open(cmd.Context(), client, names, refs)
 			})
 		},
@@ -100,7 +86,7 @@ type cordonList struct {
 	Cards      []cordon.Result `json:"cards"`
 }
 
-func (a *app) cordons(args []string, o *output, do func([]cordon.Ref) ([]cordon.Result, error)) error {
+func (a *app) cordons(args []string, o *output, do func(kubernetes.Interface, *contract.Names, []cordon.Ref) ([]cordon.Result, error)) error {
 	var refs []cordon.Ref
 	for _, arg := range args {
 		ref, err := cordon.ParseRef(arg)
@@ -109,7 +95,11 @@ func (a *app) cordons(args []string, o *output, do func([]cordon.Ref) ([]cordon.
 		}
 		refs = append(refs, ref)
 	}
-	results, err := do(refs)
+	names, client, _, err := a.reach()
+	if err != nil {
+		return err
+	}
+	results, err := do(client, names, refs)
 	if len(results) > 0 { // what was done before a later node was refused
 		list := cordonList{cordon.APIVersion, cordon.Kind, results}
 		if err := o.write(a, list, func() *screen.Page { return cordon.Draw(results) }); err != nil {

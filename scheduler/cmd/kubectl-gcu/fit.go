@@ -97,11 +97,7 @@ func (o *fitOptions) request() fit.Request {
 }
 
 func (o *fitOptions) run(a *app, cmd *cobra.Command) error {
-	names, err := a.names()
-	if err != nil {
-		return err
-	}
-	client, namespace, err := a.connect()
+	names, client, namespace, err := a.reach()
 	if err != nil {
 		return err
 	}

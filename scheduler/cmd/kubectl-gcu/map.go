@@ -1,17 +1,11 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
-	"os"
-
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
-	"sigs.k8s.io/yaml"
 
-	"github.com/topscloud/topscloud/internal/contract"
 	"github.com/topscloud/topscloud/scheduler/gcumap"
+	"github.com/topscloud/topscloud/scheduler/screen"
+	"github.com/topscloud/topscloud/scheduler/survey"
 )
 
 const mapHelp = `Draw nodes, PCI switches, GCU cards and the pods that hold them, by the same
@@ -37,82 +31,38 @@ const mapExamples = `  kubectl gcu map
   kubectl gcu map -o json | jq '.nodes[].cards[] | select(.state == "free") | .uuid'`
 
 type mapOptions struct {
-	output, color string
-	ascii         bool
+	output
+	ascii bool
 }
 
 func newMap(a *app) *cobra.Command {
 	var o mapOptions
 	cmd := &cobra.Command{
-		Use:     "map [node...]",
-		Short:   "Draw nodes, switches, cards and who holds them",
-		Long:    mapHelp,
-		Example: mapExamples,
-		PreRunE: func(*cobra.Command, []string) error { return o.validate() },
+		Use:               "map [node...]",
+		Short:             "Draw nodes, switches, cards and who holds them",
+		Long:              mapHelp,
+		Example:           mapExamples,
+		ValidArgsFunction: a.completeNodes,
+		PreRunE:           func(*cobra.Command, []string) error { return o.validate() },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			names, err := a.names()
+			names, client, namespace, err := a.reach()
 			if err != nil {
 				return err
 			}
-			client, namespace, err := a.connect()
+			seen, err := gcumap.Read(cmd.Context(), client, names, survey.Scope{Nodes: args, Namespace: namespace})
 			if err != nil {
 				return err
 			}
-			snapshot, err := gcumap.Read(cmd.Context(), client, names, gcumap.Scope{Nodes: args, Namespace: namespace})
-			if err != nil {
-				return err
-			}
-			m := gcumap.Build(snapshot, gcumap.Options{Names: names, RecordTimeout: a.recordTimeout, Now: a.now()})
-			return o.write(a, names, m)
+			m := gcumap.Build(seen, gcumap.Options{RecordTimeout: a.recordTimeout, Now: a.now()})
+			return o.write(a, m, func() *screen.Page {
+				return gcumap.Draw(m, gcumap.DrawOptions{Names: names, Wide: o.wide(), ASCII: o.ascii})
+			})
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.output, "output", "o", "", "wide, json or yaml; without it a picture of 80 columns")
-	f.StringVar(&o.color, "color", "auto", "auto (on a terminal, unless NO_COLOR is set), always or never")
+	o.flags(f, "wide", "json", "yaml")
+	o.listed = "wide, json or yaml"
+	f.Lookup("output").Usage = o.listed + "; without it a picture of 80 columns"
 	f.BoolVar(&o.ascii, "ascii", false, "draw with ASCII characters only")
 	return cmd
-}
-
-func (o *mapOptions) validate() error {
-	switch o.output {
-	case "", "wide", "json", "yaml":
-	default:
-		return fmt.Errorf("--output %q: want wide, json or yaml", o.output)
-	}
-	switch o.color {
-	case "auto", "always", "never":
-		return nil
-	}
-	return fmt.Errorf("--color %q: want auto, always or never", o.color)
-}
-
-func (o *mapOptions) write(a *app, names *contract.Names, m *gcumap.Map) error {
-	switch o.output {
-	case "json":
-		e := json.NewEncoder(a.out)
-		e.SetIndent("", "    ")
-		e.SetEscapeHTML(false)
-		return e.Encode(m)
-	case "yaml":
-		text, err := yaml.Marshal(m)
-		if err != nil {
-			return err
-		}
-		_, err = a.out.Write(text)
-		return err
-	}
-	drawing := gcumap.Draw(m, gcumap.DrawOptions{Names: names, Wide: o.output == "wide", ASCII: o.ascii})
-	return drawing.Text(a.out, o.colored(a))
-}
-
-func (o *mapOptions) colored(a *app) bool {
-	if o.color != "auto" {
-		return o.color == "always"
-	}
-	return a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb" && isTerminal(a.out)
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

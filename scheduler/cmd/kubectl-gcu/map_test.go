@@ -7,46 +7,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/pflag"
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/yaml"
 
-	"github.com/topscloud/topscloud/eflib"
-	"github.com/topscloud/topscloud/eflib/sim"
-	"github.com/topscloud/topscloud/internal/contract"
 	"github.com/topscloud/topscloud/scheduler/gcumap"
+	"github.com/topscloud/topscloud/scheduler/surveytest"
 )
 
 // run runs the plugin against a cluster of one machine.
 func run(t *testing.T, env map[string]string, args ...string) (string, error) {
 	t.Helper()
-	names := contract.Default()
-	m, err := sim.Preset("t20x4")
-	if err != nil {
-		t.Fatal(err)
-	}
-	devices, err := contract.EncodeDevices(eflib.NodeDevices(m.Cards, 1024, contract.DefaultSliceCount))
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := fake.NewClientset(&v1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: "n1", Labels: map[string]string{names.SharingLabel: "true"}, Annotations: map[string]string{names.DevicesKey: devices},
-	}})
-	var out bytes.Buffer
-	a := &app{
-		out: &out, now: time.Now, getenv: func(key string) string { return env[key] },
-		connect: func() (kubernetes.Interface, string, error) { return client, "default", nil },
-	}
-	root := a.command()
-	root.SetArgs(args)
-	root.SetErr(&out)
-	err = root.ExecuteContext(t.Context())
-	return out.String(), err
+	client := fake.NewClientset(surveytest.NewHost("t20x4", "n1").Object())
+	return execute(t, client, "", env, args...)
 }
 
 func TestMapPicture(t *testing.T) {

@@ -4,9 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
 	"sigs.k8s.io/yaml"
 
 	"github.com/topscloud/topscloud/scheduler/screen"
@@ -34,28 +38,19 @@ func exitCode(err error) (code int, tell bool) {
 type output struct {
 	format, color string
 	formats       []string
+	// listed is how messages name the formats.
+	listed string
 }
 
 func (o *output) flags(f *pflag.FlagSet, formats ...string) {
-	o.formats = formats
-	f.StringVarP(&o.format, "output", "o", "", "one of: "+join(formats)+"; without it text of 80 columns")
+	o.formats, o.listed = formats, strings.Join(formats, ", ")
+	f.StringVarP(&o.format, "output", "o", "", "one of: "+o.listed+"; without it text of 80 columns")
 	f.StringVar(&o.color, "color", "auto", "auto (on a terminal, unless NO_COLOR is set), always or never")
-}
-
-func join(words []string) string {
-	out := ""
-	for i, w := range words {
-		if i > 0 {
-			out += ", "
-		}
-		out += w
-	}
-	return out
 }
 
 func (o *output) validate() error {
 	if o.format != "" && !slices.Contains(o.formats, o.format) {
-		return fmt.Errorf("--output %q: want %s", o.format, join(o.formats))
+		return fmt.Errorf("--output %q: want %s", o.format, o.listed)
 	}
 	if !slices.Contains([]string{"auto", "always", "never"}, o.color) {
 		return fmt.Errorf("--color %q: want auto, always or never", o.color)
@@ -84,4 +79,9 @@ func (o *output) write(a *app, answer any, draw func() *screen.Page) error {
 	color := o.color == "always" ||
 		o.color == "auto" && a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb" && isTerminal(a.out)
 	return draw().Text(a.out, color)
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }

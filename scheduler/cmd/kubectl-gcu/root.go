@@ -52,9 +52,7 @@ func (a *app) command() *cobra.Command {
 	f := root.PersistentFlags()
 	f.StringVar(&a.resource, "resource", defaults.Resource, "the scheduler's resource, from which all names derive")
 	f.DurationVar(&a.recordTimeout, "record-timeout", defaults.RecordTimeout.Duration, "the scheduler's recordTimeout")
-	drawMap := newMap(a)
-	drawMap.ValidArgsFunction = a.completeNodes
-	root.AddCommand(drawMap, newWhy(a), newFit(a), newTop(a), newCordon(a), newUncordon(a), newRepair(a))
+	root.AddCommand(newMap(a), newWhy(a), newFit(a), newTop(a), newCordon(a), newUncordon(a), newRepair(a))
 	return root
 }
 
@@ -64,6 +62,16 @@ func (a *app) names() (*contract.Names, error) {
 		return nil, fmt.Errorf("--resource: %w", err)
 	}
 	return names, nil
+}
+
+// reach returns the names, a client and the namespace that the user works in.
+func (a *app) reach() (*contract.Names, kubernetes.Interface, string, error) {
+	names, err := a.names()
+	if err != nil {
+		return nil, nil, "", err
+	}
+	client, namespace, err := a.connect()
+	return names, client, namespace, err
 }
 
 // kubeFlags adds kubectl's flags for reaching a cluster and returns how to do it once they are read.

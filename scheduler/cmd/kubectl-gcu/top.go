@@ -45,11 +45,7 @@ func newTop(a *app) *cobra.Command {
 			return fmt.Errorf("--by %q: want namespace, pod or node", by)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			names, err := a.names()
-			if err != nil {
-				return err
-			}
-			client, namespace, err := a.connect()
+			names, client, namespace, err := a.reach()
 			if err != nil {
 				return err
 			}

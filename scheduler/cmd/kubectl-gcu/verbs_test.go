@@ -18,7 +18,22 @@ import (
 	"github.com/topscloud/topscloud/scheduler/surveytest"
 )
 
-// verb runs the plugin against a small cluster, with an answer to its question if it asks one.
+// execute runs the plugin, with an answer to its question if it asks one.
+func execute(t *testing.T, client kubernetes.Interface, answer string, env map[string]string, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	a := &app{
+		in: strings.NewReader(answer), out: &out, now: func() time.Time { return surveytest.Now }, getenv: func(key string) string { return env[key] },
+		connect: func() (kubernetes.Interface, string, error) { return client, "default", nil },
+	}
+	root := a.command()
+	root.SetArgs(args)
+	root.SetErr(&out)
+	err := root.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// verb runs the plugin against a small cluster.
 func verb(t *testing.T, answer string, args ...string) (string, error) {
 	t.Helper()
 	h := surveytest.NewHost("t20x4", "n1")
@@ -28,16 +43,7 @@ func verb(t *testing.T, answer string, args ...string) (string, error) {
 	client.PrependReactor("create", "selfsubjectaccessreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, &authv1.SelfSubjectAccessReview{Status: authv1.SubjectAccessReviewStatus{Allowed: true}}, nil
 	})
-	var out bytes.Buffer
-	a := &app{
-		in: strings.NewReader(answer), out: &out, now: func() time.Time { return surveytest.Now }, getenv: func(string) string { return "" },
-		connect: func() (kubernetes.Interface, string, error) { return client, "default", nil },
-	}
-	root := a.command()
-	root.SetArgs(args)
-	root.SetErr(&out)
-	err := root.ExecuteContext(t.Context())
-	return out.String(), err
+	return execute(t, client, answer, nil, args...)
 }
 
 func TestVerbs(t *testing.T) {

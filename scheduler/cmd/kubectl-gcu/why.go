@@ -44,11 +44,7 @@ func newWhy(a *app) *cobra.Command {
 		ValidArgsFunction: a.completePods,
 		PreRunE:           func(*cobra.Command, []string) error { return o.validate() },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			names, err := a.names()
-			if err != nil {
-				return err
-			}
-			client, namespace, err := a.connect()
+			names, client, namespace, err := a.reach()
 			if err != nil {
 				return err
 			}
