@@ -53,6 +53,10 @@ type Holder struct {
 	charges []share.Charge
 	// request is what an unrecorded pod asks, for the room set aside for it.
 	request *share.Request
+	// want are the cards that room is set aside on, where they are known.
+	want []share.Hold
+	// limits are what the pod's containers ask for, to hold a record against.
+	limits []share.Container
 }
 
 // Plan makes the holder that a pod becomes when its containers get the cards of a record on a node.
@@ -69,6 +73,14 @@ func Plan(pod *v1.Pod, node string, req *share.Request, record []contract.Contai
 func Claim(pod *v1.Pod, node string, req *share.Request) *Holder {
 	h := planned(pod, node, req)
 	h.State, h.request = Unrecorded, req
+	return h
+}
+
+// ClaimOn is Claim for a pod whose cards are known already, though others still hold of them: what is
+// free of those cards is set aside.
+func ClaimOn(pod *v1.Pod, node string, req *share.Request, record []contract.ContainerAllocation) *Holder {
+	h := Claim(pod, node, req)
+	h.want = holdsOf(req.Containers, record)
 	return h
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/topscloud/topscloud/gcushare/placement"
 	"github.com/topscloud/topscloud/gcushare/share"
 	"github.com/topscloud/topscloud/internal/contract"
+	"github.com/topscloud/topscloud/topology"
 )
 
 // Problem names a pod whose record keeps a node closed.
@@ -79,6 +80,13 @@ func (n *Node) Without(uid types.UID) *Node {
 	return out
 }
 
+// Above returns the node without the holders below a priority, for trial.
+func (n *Node) Above(priority int32) *Node {
+	out := build(n.capacity, slices.DeleteFunc(slices.Clone(n.holders), func(h *Holder) bool { return h.Priority < priority }))
+	out.Trial = true
+	return out
+}
+
 // SameHolders says whether two states of a node have the same holders.
 func (n *Node) SameHolders(o *Node) bool { return slices.Equal(n.holders, o.holders) }
 
@@ -145,9 +153,42 @@ func (n *Node) charge(h *Holder) {
 			}
 		}
 	}
+	if text := n.shortfall(h); text != "" {
+		n.contradict(h, text)
+	}
 	for _, c := range h.charges {
 		n.add(c)
 	}
+}
+
+// shortfall says which container's record has less than its limit. Kubelet gives the container what its
+// limit says, so the rest would be sold a second time. While a node's unit or slice count is being changed
+// under running shares, that is no forgery but has the same cure: nothing new until they have left.
+func (n *Node) shortfall(h *Holder) string {
+	for i := range h.limits {
+		c := &h.limits[i]
+		if !c.Kind.Fractional() {
+			continue
+		}
+		for _, a := range h.Containers {
+			if a.Name != c.Name {
+				continue
+			}
+			var has, asks int64
+			for _, card := range a.Cards {
+				has = share.Add(has, card.MemoryMiB)
+				each := *c
+				each.Cards = len(a.Cards)
+				if i := n.Index(card.Minor); i >= 0 {
+					asks = share.Add(asks, each.PerCardMiB(n.Cards[i].TotalMiB, n.UnitMiB, n.SliceCount))
+				}
+			}
+			if has < asks {
+				return fmt.Sprintf("container %s: the record has %d MiB, its limit is %d MiB", c.Name, has, asks)
+			}
+		}
+	}
+	return ""
 }
 
 func (n *Node) add(c share.Charge) {
@@ -207,31 +248,54 @@ func (n *Node) setAside(h *Holder) {
 	if h.request == nil {
 		return
 	}
-	var holds []share.Hold
-	for i := range h.request.Containers {
-		cont := &h.request.Containers[i]
-		if cont.Kind.Fractional() {
-			holds = append(holds, n.emptiest(cont, holds)...)
-			continue
-		}
-		for range cont.Cards {
-			if hold, ok := n.emptiestWhole(cont, holds); ok {
-				holds = append(holds, hold)
-			}
-		}
+	holds := h.want
+	if holds == nil {
+		holds = n.guess(h.request)
 	}
 	for _, c := range share.Charges(holds, h.Initialized) {
+		i := n.Index(c.Minor)
+		if i < 0 {
+			continue
+		}
+		card := &n.Cards[i]
+		if c.MiB = min(c.MiB, share.Sub(card.TotalMiB, card.UsedMiB)); c.MiB == 0 {
+			continue
+		}
+		// A card that others still hold of cannot be whole; all that is free of it is set aside.
+		c.Whole = c.Whole && card.Free()
 		n.add(c)
 		n.aside = append(n.aside, aside{h.UID, c})
 	}
 }
 
-func (n *Node) emptiest(cont *share.Container, taken []share.Hold) []share.Hold {
+// guess spreads a request over the emptiest cards.
+func (n *Node) guess(req *share.Request) []share.Hold {
+	var holds []share.Hold
+	for i := range req.Containers {
+		cont := &req.Containers[i]
+		var own topology.Set
+		for range cont.Cards {
+			hold, ok := n.emptiestWhole(cont, holds)
+			if cont.Kind.Fractional() {
+				hold, ok = n.emptiest(cont, holds, own)
+			}
+			if !ok {
+				break
+			}
+			holds, own = append(holds, hold), own.With(hold.Minor)
+		}
+	}
+	return holds
+}
+
+// emptiest finds the card with most room beside what the pod's other containers were given, that the
+// container is not on already.
+func (n *Node) emptiest(cont *share.Container, taken []share.Hold, own topology.Set) (share.Hold, bool) {
 	best, bestFree := -1, int64(0)
 	for i := range n.Cards {
 		card := &n.Cards[i]
 		free := share.Sub(card.TotalMiB, card.UsedMiB)
-		whole := card.Whole
+		whole := card.Whole || own.Has(card.Minor)
 		for _, h := range taken {
 			if h.Minor == card.Minor {
 				free, whole = share.Sub(free, h.MiB), whole || h.Whole
@@ -242,11 +306,11 @@ func (n *Node) emptiest(cont *share.Container, taken []share.Hold) []share.Hold 
 		}
 	}
 	if best < 0 {
-		return nil
+		return share.Hold{}, false
 	}
 	card := &n.Cards[best]
 	need := cont.PerCardMiB(card.TotalMiB, n.UnitMiB, n.SliceCount)
-	return []share.Hold{{Phase: cont.Phase, Minor: card.Minor, MiB: min(need, bestFree)}}
+	return share.Hold{Phase: cont.Phase, Minor: card.Minor, MiB: min(need, bestFree)}, true
 }
 
 func (n *Node) emptiestWhole(cont *share.Container, taken []share.Hold) (share.Hold, bool) {

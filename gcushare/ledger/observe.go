@@ -129,7 +129,12 @@ func ReadHolder(names *contract.Names, pod *v1.Pod) *Holder {
 		h.State, h.Problem = Unreadable, fmt.Sprintf("the pod's limits cannot be read: %v", err)
 		return h
 	}
-	h.Totals = totals
+	h.Totals, h.limits = totals, limits
+	if _, static := pod.Annotations[v1.MirrorPodAnnotationKey]; static {
+		h.State = Unreadable
+		h.Problem = "a static pod asks for GCU, which static pods may not: take the limit out of its manifest on the node"
+		return h
+	}
 	text, ok := pod.Annotations[names.AllocationKey]
 	if !ok {
 		h.State = Unrecorded

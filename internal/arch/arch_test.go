@@ -56,7 +56,7 @@ func TestCheck(t *testing.T) {
 		"a room may use itself":                          {folder: "scheduler/gcufit", imports: []string{"scheduler/feed"}},
 		"pure rooms know nothing of the scheduler":       {folder: "gcushare/ledger", imports: []string{"scheduler/feed"}, want: "imports point down only"},
 		"rooms of one level do not know each other":      {folder: "scheduler/gcufit", imports: []string{"exporter/collector"}, want: "of another room"},
-		"the lowest rooms do not know each other":        {folder: "manifests", imports: []string{"internal/contract"}, want: "of another room"},
+		"the lowest rooms do not know each other":        {folder: "internal/app", imports: []string{"internal/contract"}, want: "of another room"},
 		"a command may use its own room":                 {folder: "scheduler/cmd/gcu-scheduler", imports: []string{"scheduler/gcufit", "internal/app"}},
 		"a command may read the ledger":                  {folder: "scheduler/cmd/kubectl-gcu", imports: []string{"gcushare/ledger"}},
 		"a command may not use another room":             {folder: "exporter/cmd/gcu-exporter", imports: []string{"scheduler/feed"}, want: "of another room"},

@@ -38,7 +38,7 @@ var places = []struct {
 	{"internal/hostfs", place{"hostfs", 0}},
 	{"internal/app", place{"app", 0}},
 	{"operator/api", place{"operator", 0}},
-	{"manifests", place{"manifests", 0}},
+	{"manifests", place{"manifests", 1}},
 	{"eflib", place{"eflib", 1}},
 	{"gcushare/share", place{"gcushare", 2}},
 	{"gcushare/placement", place{"gcushare", 2}},

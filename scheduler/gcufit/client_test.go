@@ -118,7 +118,7 @@ func (c *modelClient) Patch(_ context.Context, name string, _ types.PatchType, d
 	if err := json.Unmarshal(data, &patch); err != nil {
 		w.fail("patch: %v", err)
 	}
-	if w.chance(10) {
+	if w.chance(10) || name == w.unwritable {
 		return nil, apierrors.NewInternalError(errors.New("not stored"))
 	}
 	pod, err := w.patchStatus(name, patch.Metadata.UID)

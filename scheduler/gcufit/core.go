@@ -3,8 +3,11 @@ package gcufit
 import (
 	"context"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -32,6 +35,28 @@ type core struct {
 	// pause waits between two tries of one Binding; it returns false when ctx ended first.
 	pause    func(ctx context.Context, d time.Duration) bool
 	takeover takeover
+	// leads says that this process schedules; a standby watches as well, and tells nobody.
+	leads atomic.Bool
+
+	// mu guards profiles, the names that pods know this scheduler by.
+	mu       sync.Mutex
+	profiles map[string]bool
+}
+
+// schedules says whether pods of this name are ours to place.
+func (c *core) schedules(pod *v1.Pod) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.profiles[pod.Spec.SchedulerName]
+}
+
+func (c *core) addProfile(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.profiles == nil {
+		c.profiles = map[string]bool{}
+	}
+	c.profiles[name] = true
 }
 
 func newCore(ctx context.Context, args *config.Args, handle fwk.Handle) (*core, error) {
@@ -43,7 +68,7 @@ func newCore(ctx context.Context, args *config.Args, handle fwk.Handle) (*core, 
 		problems:    newProblems(handle),
 		pause:       pause,
 	}
-	c.takeover = takeover{core: c, parallel: 16}
+	c.takeover = takeover{core: c, parallel: 16, now: time.Now}
 	c.settler = newSettler(ctx, c)
 	informers := handle.SharedInformerFactory().Core().V1()
 	c.pods = informers.Pods().Informer()
@@ -66,6 +91,7 @@ func (c *core) waitsNoMore(ctx context.Context, uid types.UID, node string) {
 		c.waiting.pass(klog.FromContext(ctx), c.ledger, woken)
 	}
 	if was := c.nominations.end(uid); was != "" && was != node {
+		c.waiting.forgive(was)
 		c.changed(ctx, was)
 	}
 }
@@ -73,7 +99,9 @@ func (c *core) waitsNoMore(ctx context.Context, uid types.UID, node string) {
 // changed follows up on a change of a node that no scheduling event may tell of, or tells too early.
 func (c *core) changed(ctx context.Context, name string) {
 	node := c.ledger.Node(name)
-	c.problems.report(name, node)
+	if c.leads.Load() {
+		c.problems.report(name, node)
+	}
 	if node != nil {
 		c.waiting.wake(klog.FromContext(ctx), node)
 	}

@@ -76,7 +76,7 @@ func (p *Plugin) afterOwnUpdate(_ klog.Logger, _ *v1.Pod, oldObj, newObj any) (f
 		return fwk.Queue, nil
 	}
 	// Annotations count by their size, too; limits of a pod never change for these resources.
-	if len(was.Annotations) != len(now.Annotations) {
+	if size(was.Annotations) != size(now.Annotations) {
 		return fwk.Queue, nil
 	}
 	return fwk.QueueSkip, nil

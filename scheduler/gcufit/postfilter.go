@@ -8,6 +8,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/topscloud/topscloud/gcushare/placement"
+	"github.com/topscloud/topscloud/gcushare/share"
 )
 
 // PostFilter adds the nearest miss to the pod's message and notes that the pod waits. It nominates
@@ -15,6 +16,11 @@ import (
 func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	c := readCycle(state)
 	if c == nil {
+		// PreFilter refused the pod as it is written now, so no room is for it, and what it was woken for is
+		// another's.
+		if share.Asks(p.names, pod) {
+			p.waitsNoMore(ctx, pod.UID, "")
+		}
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	p.waiting.add(klog.FromContext(ctx), p.ledger, c, pod)

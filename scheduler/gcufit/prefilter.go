@@ -53,17 +53,21 @@ func checkSize(names *contract.Names, pod *v1.Pod, req *share.Request) error {
 	for _, c := range req.Containers {
 		record += bytesPerContainer + c.Cards*bytesPerCard
 	}
-	size := 0
-	for k, v := range pod.Annotations {
-		size += len(k) + len(v)
-	}
-	if size+record > contract.MaxAnnotationsBytes {
-		return &share.InvalidError{Field: "annotations", Value: fmt.Sprintf("%d bytes", size), Want: fmt.Sprintf("want at most %d beside the GCU record", contract.MaxAnnotationsBytes-record)}
+	if has := size(pod.Annotations); has+record > contract.MaxAnnotationsBytes {
+		return &share.InvalidError{Field: "annotations", Value: fmt.Sprintf("%d bytes", has), Want: fmt.Sprintf("want at most %d beside the GCU record", contract.MaxAnnotationsBytes-record)}
 	}
 	if cards := record / bytesPerCard; record > 4*contract.MaxAllocationBytes {
 		return &share.InvalidError{Field: "limit " + names.ResourceWhole, Value: fmt.Sprintf("about %d cards over all containers", cards), Want: "the pod's GCU record would pass 16 KiB; ask for fewer cards"}
 	}
 	return nil
+}
+
+func size(annotations map[string]string) int {
+	sum := 0
+	for k, v := range annotations {
+		sum += len(k) + len(v)
+	}
+	return sum
 }
 
 // checkUUIDs says which wanted card no node has.
@@ -138,16 +142,20 @@ func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, adde
 	return nil
 }
 
-// withPod returns the node with a pod that holds nothing yet: on the cards the chooser gives it, or,
-// while there is no room for it, with as much set aside as there is.
+// withPod returns the node with a pod that holds nothing yet: on the cards the chooser gives it, or, while
+// there is no room for it, with what is free set aside on the cards it will get once the pods below its
+// priority are gone. Those are the ones that preemption is ending for it.
 func (p *Plugin) withPod(n *ledger.Node, pod *v1.Pod) *ledger.Node {
 	req, err := p.parse(pod, n.UnitMiB)
 	if err != nil || req == nil {
 		return n // such a pod cannot be placed anywhere
 	}
-	plan, _ := placement.Choose(&n.Node, req)
-	if plan == nil {
-		return n.With(ledger.Claim(pod, n.Name, req))
+	if plan, _ := placement.Choose(&n.Node, req); plan != nil {
+		return n.With(ledger.Plan(pod, n.Name, req, plan.Record(&n.Node, req)))
 	}
-	return n.With(ledger.Plan(pod, n.Name, req, plan.Record(&n.Node, req)))
+	later := n.Above(priority(pod))
+	if plan, _ := placement.Choose(&later.Node, req); plan != nil {
+		return n.With(ledger.ClaimOn(pod, n.Name, req, plan.Record(&later.Node, req)))
+	}
+	return n.With(ledger.Claim(pod, n.Name, req))
 }

@@ -2,6 +2,7 @@ package gcufit
 
 import (
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"sync"
 
@@ -68,8 +69,16 @@ func (p *problems) report(name string, n *ledger.Node) {
 		}
 		related := &v1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
 		note := fmt.Sprintf("%s; node %s takes no new GCU pods until this is repaired or the pod is gone", problem.Text, name)
-		p.recorder.Eventf(regarding, related, v1.EventTypeWarning, "GCURecordUnusable", "CloseNode", "%s", clip(note))
+		p.recorder.Eventf(regarding, related, v1.EventTypeWarning, "GCURecordUnusable", action(problem.Text), "%s", clip(note))
 	}
+}
+
+// action is different for different texts: the API folds events that differ in their note only into one
+// that keeps the first note.
+func action(text string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(text)) // a hash takes everything
+	return fmt.Sprintf("CloseNode-%08x", h.Sum32())
 }
 
 // clip keeps a note below the API server's limit of 1024 bytes.

@@ -16,6 +16,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/topscloud/topscloud/gcushare/ledger"
+	"github.com/topscloud/topscloud/internal/contract"
 	"github.com/topscloud/topscloud/scheduler/config"
 	"github.com/topscloud/topscloud/scheduler/feed"
 )
@@ -59,11 +60,12 @@ func newProcess(w *world) *process {
 		pods: p.podInformer, waiting: newWaiting(p), nominations: newNominations(), problems: newProblems(&modelHandle{p: p}),
 		pause: func(context.Context, time.Duration) bool { w.perturb(); return !p.dead },
 	}
-	c.takeover = takeover{core: c, parallel: 1}
+	c.takeover = takeover{core: c, parallel: 1, now: time.Now}
 	c.settler = &settler{core: c, ctx: ctx, queue: p.settle}
 	c.feed = feed.New(ctx, c.ledger, feed.Options{
 		RecordTimeout: args.RecordTimeout, Changed: func(node string) { c.changed(ctx, node) }, Gone: func(uid types.UID) { c.waitsNoMore(ctx, uid, "") },
 	})
+	c.addProfile(contract.SchedulerName)
 	p.core, p.plugin = c, &Plugin{core: c, handle: &modelHandle{p: p}, args: args}
 	p.podInformer.feed.deliver = toHandler(c.feed.PodHandler(ctx))
 	p.nodeInformer.feed.deliver = toHandler(c.feed.NodeHandler())

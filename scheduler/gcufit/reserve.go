@@ -1,11 +1,9 @@
 package gcufit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -59,7 +57,8 @@ func (p *Plugin) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	p.ledger.Forget(pod.UID)
 }
 
-// withNominated returns the node with the pods nominated to it whose priority is at least the pod's.
+// withNominated returns the node with the pods nominated to it whose priority is at least the pod's, in the
+// nominator's order: the framework added them so for Filter, and tight packing depends on the order.
 func (p *Plugin) withNominated(n *ledger.Node, pod *v1.Pod) *ledger.Node {
 	var others []*v1.Pod
 	for _, info := range p.handle.NominatedPodsForNode(n.Name) {
@@ -67,9 +66,6 @@ func (p *Plugin) withNominated(n *ledger.Node, pod *v1.Pod) *ledger.Node {
 			others = append(others, other)
 		}
 	}
-	slices.SortFunc(others, func(a, b *v1.Pod) int {
-		return cmp.Or(cmp.Compare(priority(b), priority(a)), cmp.Compare(a.UID, b.UID))
-	})
 	for _, other := range others {
 		n = p.withPod(n, other)
 	}

@@ -2,7 +2,6 @@ package gcufit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/pager"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
 
 	"github.com/topscloud/topscloud/gcushare/ledger"
 	"github.com/topscloud/topscloud/gcushare/share"
@@ -27,18 +27,26 @@ import (
 // to pod B; then the API server comes to A's Binding and stores it. So R2 reads what is bound as of now,
 // and writes to each unbound pod that asks for GCU, after which the API server refuses Bindings of R1.
 // Pods made later are safe, since R1 had lost its lease before.
+//
+// One pod that cannot be written to (it is as large as etcd takes, a webhook refuses it) must not keep all
+// others waiting for ever: after grace no Binding sent before the first try can still be under way.
 type takeover struct {
 	core     *core
 	parallel int // writes at once
+	now      func() time.Time
 
 	// mu guards all below, and is held over the API calls: nobody may place a pod before they are made.
 	mu     sync.Mutex
 	done   bool
+	since  time.Time // the first try
 	fenced map[types.UID]bool
 	// borrowed are pods charged from a list. The feed frees them once it hears that they are gone, but it
 	// never does if they came and went in a gap of its watch, or went just before they were charged.
 	borrowed []*v1.Pod
 }
+
+// grace is longer than the API server works on any request: its own limit is a minute.
+const grace = 70 * time.Second
 
 // ready waits until the ledger holds all that the API held when this process began to schedule.
 func (c *core) ready(ctx context.Context) error {
@@ -60,18 +68,25 @@ func (c *core) ready(ctx context.Context) error {
 			return fmt.Errorf("take over from the scheduler before: %w", err)
 		}
 		t.done, t.fenced = true, nil
+		c.leads.Store(true)
+		for n := range c.ledger.View().Nodes() {
+			c.problems.report(n.Name, n)
+		}
 	}
 	return nil
 }
 
 func (t *takeover) run(ctx context.Context) error {
+	if t.since.IsZero() {
+		t.since = t.now()
+	}
 	var unbound []*v1.Pod
 	err := t.list(ctx, func(pod *v1.Pod) {
 		switch {
 		case ledger.Ended(pod) || !share.Asks(t.core.names, pod):
 		case pod.Spec.NodeName != "":
 			t.charge(pod)
-		case !t.fenced[pod.UID]:
+		case !t.fenced[pod.UID] && t.core.schedules(pod):
 			unbound = append(unbound, pod)
 		}
 	})
@@ -124,12 +139,14 @@ func (t *takeover) fence(ctx context.Context, unbound []*v1.Pod) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
+	left := 0
 	for i, pod := range unbound {
 		switch {
 		case apierrors.IsNotFound(errs[i]):
 			continue
 		case errs[i] != nil:
-			errs[i] = fmt.Errorf("write to pod %s: %w", podKey(pod), errs[i])
+			left++
+			klog.FromContext(ctx).V(2).Info("Cannot write to a pod at take-over", "pod", klog.KObj(pod), "err", errs[i])
 			continue
 		case results[i].Spec.NodeName != "" && !ledger.Ended(results[i]):
 			t.charge(results[i])
@@ -139,16 +156,10 @@ func (t *takeover) fence(ctx context.Context, unbound []*v1.Pod) error {
 		}
 		t.fenced[pod.UID] = true
 	}
-	return notFoundIsFine(errs)
-}
-
-func notFoundIsFine(errs []error) error {
-	for i, err := range errs {
-		if apierrors.IsNotFound(err) {
-			errs[i] = nil
-		}
+	if rest := grace - t.now().Sub(t.since); left > 0 && rest > 0 {
+		return fmt.Errorf("%d of %d waiting pods cannot be written to, so their former bindings may still come; going on without in %s at the latest", left, len(unbound), rest.Round(time.Second))
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // giveBack lets go of the borrowed pods it can, and reports whether none is left. It never waits.

@@ -86,6 +86,19 @@ func (w *waiting) remove(uid types.UID) (woken string) {
 	return woken
 }
 
+// forgive lets the pods that were turned away from a node be woken for it once more though its holders are
+// the same: a pod that was nominated to it kept them out, and does so no longer.
+func (w *waiting) forgive(node string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for uid, x := range w.pods {
+		if x.tried != nil && x.tried.Name == node {
+			x.tried = nil
+			w.pods[uid] = x
+		}
+	}
+}
+
 // pass gives others the chance on a node that a woken pod made nothing of: it may have found its place
 // elsewhere, or something that is none of our business (its affinity, its CPU) keeps it from the node.
 func (w *waiting) pass(logger klog.Logger, l *ledger.Ledger, node string) {

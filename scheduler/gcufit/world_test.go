@@ -21,11 +21,12 @@ import (
 // it. Everything is single-threaded; "at the same time" is played by perturb, which runs other actors'
 // steps in the middle of an API call.
 type world struct {
-	rng   *rand.Rand
-	names *contract.Names
-	calm  bool // nothing happens by itself and all calls are answered as they should be
-	depth int  // nesting of perturb
-	busy  bool // a scheduling cycle is on its way: there is one goroutine for them
+	rng        *rand.Rand
+	names      *contract.Names
+	unwritable string // a pod that no write to succeeds
+	calm       bool   // nothing happens by itself and all calls are answered as they should be
+	depth      int    // nesting of perturb
+	busy       bool   // a scheduling cycle is on its way: there is one goroutine for them
 
 	rv, uids uint64
 	pods     map[string]*v1.Pod // by name; objects are replaced, never changed

@@ -27,8 +27,13 @@ func checkOrder(plugins *config.Plugins) error {
 	for _, point := range []struct {
 		name   string
 		set    config.PluginSet
-		behind string
+		behind string // the in-tree plugin that must not come before ours, if any
 	}{
+		// Without preFilter, filter and bind would take every pod for one that asks for no GCU.
+		{"preFilter", plugins.PreFilter, ""},
+		{"preScore", plugins.PreScore, ""},
+		{"score", plugins.Score, ""},
+		{"reserve", plugins.Reserve, ""},
 		{"bind", plugins.Bind, names.DefaultBinder},
 		{"filter", plugins.Filter, names.NodeResourcesFit},
 		{"postFilter", plugins.PostFilter, names.DefaultPreemption},

@@ -18,6 +18,7 @@ func TestCheckOrder(t *testing.T) {
 	}
 	good := func() *config.Plugins {
 		return &config.Plugins{
+			PreFilter: set("GCUFit"), PreScore: set("GCUFit"), Score: set("GCUFit"), Reserve: set("GCUFit"),
 			Bind: set("GCUFit", "DefaultBinder"), Filter: set("GCUFit", "NodeResourcesFit"), PostFilter: set("GCUFit", "DefaultPreemption"),
 		}
 	}
@@ -28,6 +29,8 @@ func TestCheckOrder(t *testing.T) {
 		"GCUFit first everywhere":         {func(*config.Plugins) {}, ""},
 		"without the default binder":      {func(p *config.Plugins) { p.Bind = set("GCUFit") }, ""},
 		"the default binder first":        {func(p *config.Plugins) { p.Bind = set("DefaultBinder", "GCUFit") }, "comes after DefaultBinder at bind"},
+		"not enabled at preFilter":        {func(p *config.Plugins) { p.PreFilter = set() }, "not enabled at preFilter"},
+		"not enabled at reserve":          {func(p *config.Plugins) { p.Reserve = set() }, "not enabled at reserve"},
 		"not enabled at bind":             {func(p *config.Plugins) { p.Bind = set("DefaultBinder") }, "not enabled at bind"},
 		"NodeResourcesFit first":          {func(p *config.Plugins) { p.Filter = set("NodeResourcesFit", "GCUFit") }, "comes after NodeResourcesFit at filter"},
 		"preemption before the near miss": {func(p *config.Plugins) { p.PostFilter = set("DefaultPreemption", "GCUFit") }, "comes after DefaultPreemption"},

@@ -33,7 +33,11 @@ func TestWhoMayWriteRecords(t *testing.T) {
 			refused(t, "a new pod with "+key, err, "annotation "+key+" is written by the GCU scheduler and node agent only", "leave it out")
 		}
 	}
-	_, err := pods(tenant).Create(t.Context(), pod("p", gcuMemory, "8"), metav1.CreateOptions{})
+	// Whoever owns a namespace does not own the capacity that a record spends.
+	owner := e.as("owner", "cluster-admin")
+	_, err := pods(owner).Create(t.Context(), pod("forger", sharedGCU, "1", annotated(names.AllocationKey, forged)), metav1.CreateOptions{})
+	refused(t, "a record by the owner of the namespace", err, names.AllocationKey)
+	_, err = pods(tenant).Create(t.Context(), pod("p", gcuMemory, "8"), metav1.CreateOptions{})
 	passed(t, "a clean pod", err)
 	record(t, e.bound("p"))
 	// Kubelet's status updates of a recorded pod pass, or it would never run.
@@ -120,8 +124,8 @@ type typed = interface {
 	Bind(context.Context, *v1.Binding, metav1.CreateOptions) error
 }
 
-// as returns a client of a user of its own that has a ClusterRole: within the namespace for the
-// namespaced "edit" and cluster-wide else. "binder" is a role of this test that may patch and bind pods.
+// as returns a client of a user of its own that has a ClusterRole: within the namespace for "edit" and
+// "cluster-admin", and cluster-wide else. "binder" is a role of this test that may patch and bind pods.
 func (e *env) as(user, role string) kubernetes.Interface {
 	e.t.Helper()
 	ctx, name := context.Background(), e.namespace+"-"+user
@@ -135,7 +139,7 @@ func (e *env) as(user, role string) kubernetes.Interface {
 			e.t.Fatal(err)
 		}
 	}
-	if role == "edit" {
+	if role == "edit" || role == "cluster-admin" {
 		_, err = admin.RbacV1().RoleBindings(e.namespace).Create(ctx, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: ref, Subjects: subjects}, metav1.CreateOptions{})
 	} else {
 		_, err = admin.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: ref, Subjects: subjects}, metav1.CreateOptions{})
