@@ -54,7 +54,7 @@ func New(getenv func(string) string, stat func(string) (host.Node, error)) *cobr
 	flags.StringVar(&o.source, "device-source", sourceAuto, "where cards are looked up: auto, sysfs or sim")
 	flags.StringVar(&o.machine, "machine", "s60x8", "made-up machine of source sim: "+strings.Join(sim.Presets(), ", "))
 	flags.StringVar(&o.node, "node-name", "", "node whose uuids the made-up machine has")
-	root.AddCommand(newCDI(o))
+	root.AddCommand(newCDI(o), newConfigure(o), newDoctor(o))
 	return root
 }
 

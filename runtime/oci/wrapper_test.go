@@ -38,6 +38,7 @@ func newBench(t testing.TB, env ...string) *bench {
 	hosttest.Write(t, b.root, "/opt/runc", `#!/bin/sh
 here=$(dirname "$0")
 printf '%s\n' "$@" > "$here/args"
+env > "$here/env"
 if [ -n "$SPEC" ]; then cat "$SPEC" > "$here/spec"; fi
 exit 7
 `)
@@ -125,7 +126,7 @@ func TestCreate(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, "ENFLAME_VISIBLE_DEVICES=1")
+			b := newBench(t, "ENFLAME_VISIBLE_DEVICES=1", "LD_PRELOAD=/proc/self/cwd/evil.so", "PATH=.")
 			dir, args := t.TempDir(), make([]string, len(tt.args))
 			for i, arg := range tt.args {
 				args[i] = strings.ReplaceAll(arg, "BUNDLE", b.bundle)
@@ -143,6 +144,10 @@ func TestCreate(t *testing.T) {
 			spec := read(t, b.root, "opt/spec")
 			if !strings.Contains(spec, `"/dev/gcu1"`) || strings.Contains(spec, `"/dev/gcu0"`) {
 				t.Errorf("spec %s", spec)
+			}
+			// The image's environment is for the container alone.
+			if env := read(t, b.root, "opt/env"); strings.Contains(env, "evil.so") || strings.Contains(env, "PATH=.\n") {
+				t.Errorf("the runtime runs with %s", env)
 			}
 			if left, err := filepath.Glob(filepath.Join(b.bundle, ".config*")); err != nil || len(left) > 0 {
 				t.Errorf("left behind: %v, %v", left, err)

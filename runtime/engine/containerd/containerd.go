@@ -109,6 +109,25 @@ func SystemdCgroup(root string) (systemd, known bool, err error) {
 	return systemd, known, nil
 }
 
+// CDIEnabled says whether containerd resolves CDI devices, as far as its files say; true where there are
+// none, since nothing is known then. Ours are part of them.
+func CDIEnabled(root string) (bool, error) {
+	files, err := load(root)
+	if err != nil {
+		return false, err
+	}
+	if files[0].old == nil {
+		return true, nil
+	}
+	for _, f := range files {
+		if err := toml.Unmarshal(f.old, &f.tree); err != nil {
+			return false, fmt.Errorf("%s: %w", f.path, err)
+		}
+	}
+	on, said := effective(files)["enable_cdi"].(bool)
+	return on || !said && files[0].version >= 3, nil
+}
+
 // load reads the configuration and what it imports, in the order in which they count.
 func load(root string) ([]*file, error) {
 	var files []*file

@@ -300,6 +300,24 @@ func TestSystemdCgroup(t *testing.T) {
 	}
 }
 
+func TestCDIEnabled(t *testing.T) {
+	t.Parallel()
+	before := map[string]bool{"no file": true, "version 3": true, "version 4 with a folder": true, "version 3 with an empty folder": true}
+	for name, files := range hosts() {
+		root := t.TempDir()
+		for path, text := range files {
+			hosttest.Write(t, root, path, text)
+		}
+		if on, err := containerd.CDIEnabled(root); err != nil || on != before[name] {
+			t.Errorf("%s: %t, %v", name, on, err)
+		}
+		configure(t, options(root))
+		if on, err := containerd.CDIEnabled(root); err != nil || !on {
+			t.Errorf("%s, configured: %t, %v", name, on, err)
+		}
+	}
+}
+
 // FuzzThereAndBack checks that whatever text can be edited is given back byte for byte.
 func FuzzThereAndBack(f *testing.F) {
 	for _, files := range hosts() {
