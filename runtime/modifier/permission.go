@@ -8,8 +8,12 @@ import (
 	"github.com/topscloud/topscloud/runtime/settings"
 )
 
-// Annotations by which engines tell the namespace of a pod: containerd, CRI-O.
-var namespaceAnnotations = []string{"io.kubernetes.cri.sandbox-namespace", "io.kubernetes.pod.namespace"}
+// namespaceAnnotation is where containerd tells the namespace of a pod. It writes its own last, and passes
+// those of a pod on only where its configuration says so.
+const namespaceAnnotation = "io.kubernetes.cri.sandbox-namespace"
+
+// crioPrefix starts annotations that CRI-O gives to each container.
+const crioPrefix = "io.kubernetes.cri-o."
 
 // kubernetes says whether kubelet has asked for the container. Engines say so by annotations; Docker behind
 // cri-dockerd does not, and is known by the cgroup that kubelet names.
@@ -22,20 +26,16 @@ func (v *view) kubernetes() bool {
 	return strings.Contains(v.Linux.CgroupsPath, "kubepods")
 }
 
-// namespace returns the pod's namespace, "" if it is not told or told in two ways.
+// namespace returns the pod's namespace, "" if it is not told by an engine. CRI-O passes all annotations of a
+// pod on: a tenant writes containerd's annotation on a pod of theirs, CRI-O hands it to us, and the pod is
+// in kube-system. So nothing is believed where CRI-O has left its own.
 func (v *view) namespace() string {
-	namespace := ""
-	for _, key := range namespaceAnnotations {
-		value := v.Annotations[key]
-		switch {
-		case value == "":
-		case namespace != "" && namespace != value:
+	for key := range v.Annotations {
+		if strings.HasPrefix(key, crioPrefix) {
 			return ""
-		default:
-			namespace = value
 		}
 	}
-	return namespace
+	return v.Annotations[namespaceAnnotation]
 }
 
 // privileged says whether the container may open every device and mount, so that there is nothing left to

@@ -36,7 +36,7 @@ type Runtime struct {
 	// AcceptEnvvar says whether the environment of an unprivileged container decides about cards. Unset:
 	// yes, except for containers of Kubernetes.
 	AcceptEnvvar *bool `toml:"accept-visible-devices-envvar-when-unprivileged"`
-	// TrustedNamespaces are the namespaces of Kubernetes in which the environment decides.
+	// TrustedNamespaces are the namespaces of Kubernetes in which the environment decides, under containerd.
 	TrustedNamespaces []string `toml:"trusted-namespaces"`
 	// LibraryPath and ToolPath are the folders of a container that get the vendor's libraries and tools.
 	LibraryPath string `toml:"library-path"`

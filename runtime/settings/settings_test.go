@@ -63,6 +63,27 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestManual reads the file that the manual prints.
+func TestManual(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/manual/container-toolkit.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(text), "```toml\n")
+	block, _, found := strings.Cut(block, "```")
+	got, err := settings.Parse([]byte(block))
+	if err != nil || !found {
+		t.Fatal(found, err)
+	}
+	no := false
+	want := settings.Default()
+	want.Runtime.Debug, want.Runtime.AcceptEnvvar = "/var/log/enflame-container-runtime.log", &no
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("besides debug and accept-…, the manual prints the defaults (-want +got):\n%s", diff)
+	}
+}
+
 func TestRead(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
