@@ -18,10 +18,18 @@ import (
 	"github.com/topscloud/topscloud/runtime/oci"
 )
 
-// TestMain lets the test binary be the wrapper: a process of its own that really becomes another one.
+// TestMain lets the test binary be the wrapper, a process of its own that really becomes another one, or what
+// runs in a container.
 func TestMain(m *testing.M) {
-	if os.Getenv("TEST_IS_WRAPPER") != "" {
-		w := oci.Wrapper{Args: os.Args, Env: os.Environ(), Stderr: os.Stderr, Stat: hosttest.Stat}
+	if os.Getenv("TEST_IS_PROBE") != "" {
+		probe()
+		os.Exit(0)
+	}
+	if as := os.Getenv("TEST_IS_WRAPPER"); as != "" {
+		w := oci.Wrapper{Args: os.Args, Env: os.Environ(), Stderr: os.Stderr}
+		if as != "real" {
+			w.Stat = hosttest.Stat
+		}
 		os.Exit(w.Run(context.Background()))
 	}
 	os.Exit(m.Run())
