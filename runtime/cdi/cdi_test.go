@@ -313,6 +313,19 @@ func TestDriverAway(t *testing.T) {
 	same()
 }
 
+// TestEngineRoot: written by a pod that has the host in a folder of its own, the spec named paths below that
+// folder, which the engine does not have.
+func TestEngineRoot(t *testing.T) {
+	t.Parallel()
+	h := hosttest.New(t, "t20x4")
+	h.EngineRoot = "/"
+	r := generate(t, h, false)
+	text, err := os.ReadFile(r.Path)
+	if err != nil || strings.Contains(string(text), h.Root) || strings.Contains(string(text), "hostPath: /dev") || !strings.Contains(string(text), "hostPath: /usr/bin/efsmi") {
+		t.Errorf("%v:\n%s", err, text)
+	}
+}
+
 // TestSickCard: the others are written, and the one is named.
 func TestSickCard(t *testing.T) {
 	t.Parallel()

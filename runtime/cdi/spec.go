@@ -3,7 +3,6 @@ package cdi
 import (
 	"errors"
 	"path"
-	"path/filepath"
 	"strconv"
 
 	"tags.cncf.io/container-device-interface/pkg/cdi"
@@ -39,7 +38,7 @@ func NewSpec(h *host.Host, cards []host.Card) (*specs.Spec, error) {
 	}
 	spec := &specs.Spec{Kind: names.CDIKind()}
 	for _, n := range control {
-		spec.ContainerEdits.DeviceNodes = append(spec.ContainerEdits.DeviceNodes, deviceNode(h.Root, n))
+		spec.ContainerEdits.DeviceNodes = append(spec.ContainerEdits.DeviceNodes, deviceNode(h, n))
 	}
 	for _, tool := range h.Tools() {
 		spec.ContainerEdits.Mounts = append(spec.ContainerEdits.Mounts, mount(toolDir, tool))
@@ -49,7 +48,7 @@ func NewSpec(h *host.Host, cards []host.Card) (*specs.Spec, error) {
 	}
 	every := specs.Device{Name: All}
 	for _, card := range cards {
-		edits := specs.ContainerEdits{DeviceNodes: []*specs.DeviceNode{deviceNode(h.Root, card.Node)}}
+		edits := specs.ContainerEdits{DeviceNodes: []*specs.DeviceNode{deviceNode(h, card.Node)}}
 		spec.Devices = append(spec.Devices, specs.Device{Name: strconv.Itoa(card.Device.Minor), ContainerEdits: edits})
 		if card.Device.UUID != "" {
 			spec.Devices = append(spec.Devices, specs.Device{Name: card.Device.UUID, ContainerEdits: edits})
@@ -61,12 +60,12 @@ func NewSpec(h *host.Host, cards []host.Card) (*specs.Spec, error) {
 	return spec, err
 }
 
-func deviceNode(root string, n host.Node) *specs.DeviceNode {
+func deviceNode(h *host.Host, n host.Node) *specs.DeviceNode {
 	mode := n.Mode
 	uid, gid := n.UID, n.GID
 	out := &specs.DeviceNode{Path: n.Path, Type: "c", Major: int64(n.Major), Minor: int64(n.Minor), FileMode: &mode, Permissions: "rwm", UID: &uid, GID: &gid}
-	if root != "/" {
-		out.HostPath = filepath.Join(root, n.Path)
+	if path := h.EnginePath(n.Path); path != n.Path {
+		out.HostPath = path
 	}
 	return out
 }

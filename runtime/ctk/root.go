@@ -23,8 +23,8 @@ var ErrFindings = errors.New("something is to be done")
 
 // options are the flags of all commands.
 type options struct {
-	hostRoot, source, machine, node string
-	stat                            func(string) (host.Node, error) // nil: the host's nodes
+	hostRoot, engineRoot, source, machine, node string
+	stat                                        func(string) (host.Node, error) // nil: the host's nodes
 }
 
 // Sources of cards: what the kernel tells, or a made-up machine. Identities that only the vendor's library
@@ -51,6 +51,7 @@ func New(getenv func(string) string, stat func(string) (host.Node, error)) *cobr
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&o.hostRoot, "host-root", hostRoot, "where the host's files are ($"+contract.EnvHostRoot+")")
+	flags.StringVar(&o.engineRoot, "engine-root", "", "where the engine sees the host's files, if not at --host-root: / for an enflame-ctk in a pod")
 	flags.StringVar(&o.source, "device-source", sourceAuto, "where cards are looked up: auto, sysfs or sim")
 	flags.StringVar(&o.machine, "machine", "s60x8", "made-up machine of source sim: "+strings.Join(sim.Presets(), ", "))
 	flags.StringVar(&o.node, "node-name", "", "node whose uuids the made-up machine has")
@@ -63,6 +64,9 @@ func (o *options) host() (*host.Host, error) {
 	if !filepath.IsAbs(o.hostRoot) {
 		return nil, fmt.Errorf("--host-root: %q: want an absolute path", o.hostRoot)
 	}
+	if o.engineRoot != "" && !filepath.IsAbs(o.engineRoot) {
+		return nil, fmt.Errorf("--engine-root: %q: want an absolute path", o.engineRoot)
+	}
 	files, err := host.ReadFiles(o.hostRoot)
 	if err != nil {
 		return nil, err
@@ -71,7 +75,7 @@ func (o *options) host() (*host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &host.Host{Root: filepath.Clean(o.hostRoot), Files: files, Cards: cards, Stat: o.stat}, nil
+	return &host.Host{Root: filepath.Clean(o.hostRoot), EngineRoot: o.engineRoot, Files: files, Cards: cards, Stat: o.stat}, nil
 }
 
 func (o *options) cards() (eflib.Inventory, error) {

@@ -18,6 +18,9 @@ import (
 type Host struct {
 	// Root is where the host's /sys, /dev, /etc and /usr are.
 	Root string
+	// EngineRoot is the same place as an engine sees it; empty is Root. A pod that has the host at /host
+	// writes paths for an engine that has it at /.
+	EngineRoot string
 	// Files say what belongs to a container with cards.
 	Files Files
 	// Cards lists the cards.
@@ -100,6 +103,14 @@ func StatNode(path string) (Node, error) {
 	dev := uint64(st.Rdev)
 	return Node{Path: path, Major: unix.Major(dev), Minor: unix.Minor(dev),
 		Mode: fs.FileMode(st.Mode & 0o777), UID: st.Uid, GID: st.Gid}, nil
+}
+
+// EnginePath returns a path of the host as an engine sees it.
+func (h *Host) EnginePath(path string) string {
+	if h.EngineRoot != "" {
+		return filepath.Join(h.EngineRoot, path)
+	}
+	return filepath.Join(h.Root, path)
 }
 
 // charLink is where systemd looks a device up by its numbers.

@@ -15,7 +15,7 @@ var (
 
 // Utility is a file of the vendor on the host.
 type Utility struct {
-	// Name is its file name in a container, Source its path on the host without links.
+	// Name is its file name in a container, Source its path without links, as an engine sees it.
 	Name, Source string
 }
 
@@ -78,10 +78,9 @@ func (h *Host) utility(dir, name string) (Utility, bool) {
 	if err != nil {
 		return Utility{}, false
 	}
-	path = filepath.Join(h.Root, path)
-	info, err := os.Stat(path)
+	info, err := os.Stat(filepath.Join(h.Root, path))
 	if err != nil || !info.Mode().IsRegular() {
 		return Utility{}, false
 	}
-	return Utility{Name: name, Source: path}, true
+	return Utility{Name: name, Source: h.EnginePath(path)}, true
 }

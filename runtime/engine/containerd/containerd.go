@@ -57,7 +57,11 @@ func Configure(o engine.Options) ([]engine.Change, error) {
 	}
 	primary := files[0]
 	cri := effective(files)
-	if at(cri, "containerd", "runtimes", contract.RuntimeName) != nil {
+	if there := at(cri, "containerd", "runtimes", contract.RuntimeName); there != nil {
+		// containerd's own migration of a configuration throws comments away, and our marks with them.
+		if len(settings(primary.version, cri, o)) == 0 && reflect.DeepEqual(prune(there), prune(inherit(cri, o))) {
+			return nil, nil
+		}
 		return nil, fmt.Errorf("%s: a runtime %q is configured already, and not by this tool: remove it first", primary.path, contract.RuntimeName)
 	}
 	runtime := inherit(cri, o)
@@ -96,7 +100,11 @@ func Unconfigure(o engine.Options) ([]engine.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return engine.Real(undone(files)), nil
+	changes := engine.Real(undone(files))
+	if len(changes) == 0 && at(effective(files), "containerd", "runtimes", contract.RuntimeName) != nil {
+		return nil, fmt.Errorf("%s: a runtime %q is configured, and the marks of this tool are not there: remove it by hand", files[0].path, contract.RuntimeName)
+	}
+	return changes, nil
 }
 
 // SystemdCgroup says whether the default runtime lets systemd manage cgroups, and whether it says so.
@@ -284,7 +292,7 @@ func settings(version int64, cri tree, o engine.Options) (list []setting) {
 	if on, said := cri["enable_cdi"].(bool); version <= 2 && !on || version > 2 && said && !on {
 		list = append(list, setting{section, "enable_cdi", true})
 	}
-	if o.SetAsDefault {
+	if o.SetAsDefault && defaultRuntime(cri) != contract.RuntimeName {
 		list = append(list, setting{append(slices.Clone(section), "containerd"), "default_runtime_name", contract.RuntimeName})
 	}
 	return list

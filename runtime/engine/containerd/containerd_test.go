@@ -282,6 +282,31 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
+// TestMarksAreLost: containerd migrated the configuration to its next version, and the comments were gone.
+func TestMarksAreLost(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	hosttest.Write(t, root, containerd.ConfigPath, hosts()["with comments"][containerd.ConfigPath])
+	configure(t, options(root))
+	var lines []string
+	for line := range strings.Lines(snapshot(t, root)[containerd.ConfigPath]) {
+		line, _, _ = strings.Cut(line, "#")
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	hosttest.Write(t, root, containerd.ConfigPath, strings.Join(lines, "\n"))
+	if n := configure(t, options(root)); n != 0 {
+		t.Errorf("%d files changed, and all was there", n)
+	}
+	o := options(root)
+	o.SystemdCgroup = &no
+	if _, err := containerd.Configure(o); err == nil {
+		t.Error("no error, and another setting is wanted")
+	}
+	if _, err := containerd.Unconfigure(o); err == nil {
+		t.Error("no error, and the runtime stays")
+	}
+}
+
 func TestSystemdCgroup(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
