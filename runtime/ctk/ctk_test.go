@@ -83,7 +83,7 @@ func TestConfigure(t *testing.T) {
 		{args: "configure --engine podman", fails: "podman"},
 		{args: "configure --engine containerd --cgroup-driver x", fails: "cgroup-driver"},
 		{args: "configure --engine containerd --dry-run", want: "+            SystemdCgroup = true\n"},
-		{args: "configure --engine containerd --cgroup-driver inherit --dry-run", want: "+            BinaryName = \"/usr/bin/enflame-container-runtime\"\n+# END"},
+		{args: "configure --engine containerd --cgroup-driver inherit --dry-run", want: "+            BinaryName = \"/usr/bin/enflame-container-runtime\"\n+\n"},
 		{args: "configure --engine containerd", want: "systemctl restart containerd", prepare: func(t *testing.T) {
 			if text, err := os.ReadFile(path); err != nil || string(text) != "version = 2\n" {
 				t.Errorf("--dry-run has written: %q, %v", text, err)

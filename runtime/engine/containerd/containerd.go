@@ -3,6 +3,7 @@ package containerd
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -64,10 +65,10 @@ func Configure(o engine.Options) ([]engine.Change, error) {
 		}
 		return nil, fmt.Errorf("%s: a runtime %q is configured already, and not by this tool: remove it first", primary.path, contract.RuntimeName)
 	}
-	runtime := inherit(cri, o)
+	runtimes := added(cri, o)
 	changes := undone(files)
 	if dropIn := dropInPath(o.Root, primary); dropIn != "" {
-		text, err := renderDropIn(primary.version, cri, runtime, o)
+		text, err := renderDropIn(primary.version, cri, runtimes, o)
 		if err != nil {
 			return nil, err
 		}
@@ -82,7 +83,7 @@ func Configure(o engine.Options) ([]engine.Change, error) {
 		return engine.Real(append(changes, engine.Change{Path: dropIn, Old: old, New: []byte(text)})), nil
 	}
 	target := decides(files)
-	text, err := edit(target, cri, runtime, o)
+	text, err := edit(target, cri, runtimes, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", target.path, err)
 	}
@@ -285,6 +286,33 @@ func inherit(cri tree, o engine.Options) tree {
 	return out
 }
 
+// added returns the runtimes that we add, by name. containerd 1 takes a table of runtimes for all there are:
+// ours alone would take its own default away, and no pod would start any more.
+func added(cri tree, o engine.Options) tree {
+	out := tree{contract.RuntimeName: inherit(cri, o)}
+	if len(at(cri, "containerd", "runtimes")) == 0 {
+		out["runc"] = tree{"runtime_type": runcType}
+	}
+	return out
+}
+
+// renderRuntimes writes runtimes of a version of the configuration.
+func renderRuntimes(out *strings.Builder, version int64, runtimes tree) error {
+	for i, name := range slices.Sorted(maps.Keys(runtimes)) {
+		if i > 0 {
+			out.WriteString("\n")
+		}
+		if err := render(out, append(runtimesOf(version), name), runtimes[name].(tree)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func runtimesOf(version int64) []string {
+	return []string{"plugins", plugin(version), "containerd", "runtimes"}
+}
+
 // settings returns the single keys that have to be others: table, key and value.
 func settings(version int64, cri tree, o engine.Options) (list []setting) {
 	section := []string{"plugins", plugin(version)}
@@ -305,7 +333,7 @@ type setting struct {
 }
 
 // edit returns the text of a file with our runtime in it.
-func edit(f *file, cri, runtime tree, o engine.Options) (string, error) {
+func edit(f *file, cri, runtimes tree, o engine.Options) (string, error) {
 	var tables strings.Builder
 	made := f.old == nil || f.gone
 	if made {
@@ -326,27 +354,28 @@ func edit(f *file, cri, runtime tree, o engine.Options) (string, error) {
 		}
 		tables.WriteString("\n")
 	}
-	path := []string{"plugins", plugin(f.version), "containerd", "runtimes", contract.RuntimeName}
-	if err := render(&tables, path, runtime); err != nil {
+	if err := renderRuntimes(&tables, f.version, runtimes); err != nil {
 		return "", err
 	}
 	text = block(text, tables.String(), made)
-	return text, verify(f, text, path, runtime, list)
+	return text, verify(f, text, runtimes, list)
 }
 
 // verify reads the edited text and makes sure that it says what it should and nothing else. Texts can be
 // written in ways that edits by lines do not reach, such as tables within a line.
-func verify(f *file, text string, path []string, runtime tree, list []setting) error {
+func verify(f *file, text string, runtimes tree, list []setting) error {
 	var got tree
 	if err := toml.Unmarshal([]byte(text), &got); err != nil {
 		return fmt.Errorf("this way of writing cannot be edited: %w", err)
 	}
 	cannot := errors.New("this way of writing cannot be edited: write the CRI plugin's settings as tables with headers")
-	runtimes := at(got, path[:len(path)-1]...)
-	if !reflect.DeepEqual(prune(runtimes)[contract.RuntimeName], any(prune(runtime))) {
-		return cannot
+	there := at(got, runtimesOf(f.version)...)
+	for name, runtime := range runtimes {
+		if !reflect.DeepEqual(prune(there)[name], any(prune(runtime.(tree)))) {
+			return cannot
+		}
+		delete(there, name)
 	}
-	delete(runtimes, contract.RuntimeName)
 	for _, s := range list {
 		table := at(got, s.table...)
 		if table == nil || table[s.key] != s.value {
@@ -367,7 +396,7 @@ func verify(f *file, text string, path []string, runtime tree, list []setting) e
 }
 
 // renderDropIn returns the text of a file of our own.
-func renderDropIn(version int64, cri, runtime tree, o engine.Options) (string, error) {
+func renderDropIn(version int64, cri, runtimes tree, o engine.Options) (string, error) {
 	var out strings.Builder
 	fmt.Fprintf(&out, "version = %d\n\n", version)
 	for _, s := range settings(version, cri, o) {
@@ -376,7 +405,7 @@ func renderDropIn(version int64, cri, runtime tree, o engine.Options) (string, e
 		}
 		out.WriteString("\n")
 	}
-	if err := render(&out, []string{"plugins", plugin(version), "containerd", "runtimes", contract.RuntimeName}, runtime); err != nil {
+	if err := renderRuntimes(&out, version, runtimes); err != nil {
 		return "", err
 	}
 	return block("", out.String(), true), nil

@@ -238,6 +238,28 @@ func TestWhere(t *testing.T) {
 	}
 }
 
+// TestTheDefaultStays: our runtime was the only one in the table, so containerd 1 had no runc any more and its
+// CRI plugin did not load.
+func TestTheDefaultStays(t *testing.T) {
+	t.Parallel()
+	for name, files := range hosts() {
+		root := t.TempDir()
+		said := false
+		for path, text := range files {
+			hosttest.Write(t, root, path, text)
+			said = said || strings.Contains(text, "runtimes")
+		}
+		configure(t, options(root))
+		found := false
+		for _, text := range snapshot(t, root) {
+			found = found || strings.Contains(text, `runtimes.runc]`+"\n          runtime_type = \"io.containerd.runc.v2\"\n# END")
+		}
+		if found == said {
+			t.Errorf("%s: runc added %t, runtimes there before %t", name, found, said)
+		}
+	}
+}
+
 // TestUndoKeepsWhatCameLater: between configuring and undoing, somebody else edited the file.
 func TestUndoKeepsWhatCameLater(t *testing.T) {
 	t.Parallel()
