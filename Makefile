@@ -58,7 +58,7 @@ integration: kube kube-oldest ## Only the tests that need the real control plane
 
 .PHONY: bench
 bench: ## The benchmarks of the tree
-	$(GO) test -run '^$$' -bench . -benchmem $$($(GO) list $(RACE) 2>/dev/null | grep -v /cmd/)
+	$(GO) test -run '^$$' -bench . -benchmem $$($(GO) list $(RACE) ./runtime/... 2>/dev/null | grep -v /cmd/)
 
 STEPS ?= 1000000
 .PHONY: soak
