@@ -10,6 +10,7 @@ import (
 
 	"github.com/topscloud/topscloud/gcushare/ledger"
 	"github.com/topscloud/topscloud/gcushare/share"
+	"github.com/topscloud/topscloud/internal/contract"
 	"github.com/topscloud/topscloud/scheduler/survey"
 	"github.com/topscloud/topscloud/scheduler/verdict"
 )
@@ -157,6 +158,10 @@ func (e *explainer) holder(n *ledger.Node, h *ledger.Holder) {
 	case ledger.Unrecorded:
 		text := "It has no record: which card it holds is not known, room for it is set aside on the emptiest."
 		do := "an agent writes the record; until then nothing is oversold"
+		if name := e.pod.Spec.SchedulerName; name != contract.SchedulerName && name != contract.GCUShareSchedulerName {
+			text = fmt.Sprintf("Scheduler %s placed it, which knows nothing of cards: which one it holds is not known, room for it is set aside on the emptiest.", name)
+			do = "make it anew with schedulerName: " + contract.SchedulerName + ", or wait for the node agent to record it"
+		}
 		if h.Overdue {
 			text = fmt.Sprintf("It has been without a record for %s: node %s takes no new GCU pod for that.", since(e.options.Now, e.pod), h.Node)
 			do = "kubectl gcu repair " + ref + ", or make the pod anew with schedulerName: gcu-scheduler"

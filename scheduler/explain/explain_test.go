@@ -148,6 +148,10 @@ func scenes() map[string]scene {
 	out["well"] = scene{nodes: []*v1.Node{h.Object()}, pod: h.Pod("team", "p", surveytest.Memory("main", 16, 1, 2), surveytest.Whole("side", 3))}
 	unrecorded := h.Bare("team", "p", surveytest.Memory("main", 8))
 	unrecorded.Status.Conditions[0].LastTransitionTime = metav1.NewTime(now.Add(-3 * time.Minute))
+	foreign := h.Bare("team", "p", surveytest.Memory("main", 8))
+	foreign.Spec.SchedulerName = "default-scheduler"
+	foreign.Status.Conditions[0].LastTransitionTime = metav1.NewTime(now.Add(-5 * time.Second))
+	out["placed-by-another"] = scene{nodes: []*v1.Node{h.Object()}, pod: foreign}
 	out["unrecorded"] = scene{nodes: []*v1.Node{h.Object()}, pod: unrecorded}
 	ended := h.Pod("team", "p", surveytest.Memory("main", 8, 0))
 	ended.Status = v1.PodStatus{Phase: v1.PodFailed, Reason: "UnexpectedAdmissionError", Message: "Pod was rejected: Allocate failed."}
