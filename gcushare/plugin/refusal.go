@@ -1,0 +1,55 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Cause says in a word why a container was refused; it is a metric's label.
+type Cause string
+
+// The causes.
+const (
+	CauseIdentity Cause = "identity"  // kubelet does not tell whose devices these are
+	CausePod      Cause = "pod"       // the pod cannot be read, is gone, or is another's
+	CauseNoRecord Cause = "no-record" // the pod has no record
+	CauseRecord   Cause = "record"    // the record cannot be read or does not match the pod
+	CauseSize     Cause = "size"      // the record says another size than the container's limit
+	CauseCard     Cause = "card"      // the record names a card that is not here
+	CauseRoom     Cause = "room"      // others have what the record gives
+	CauseChanged  Cause = "changed"   // the record differs from what the container was given before
+	CauseTicket   Cause = "ticket"    // the ticket cannot be told or written
+)
+
+// Refusal is why a container may not start now.
+type Refusal struct {
+	Cause Cause
+	// Pod is namespace/name, or the UID while the name is not known; empty when the pod is not known.
+	Pod string
+	// Container is empty when it is not known.
+	Container string
+	Err       error
+}
+
+// Error names the container and the reason.
+func (r *Refusal) Error() string {
+	switch {
+	case r.Pod == "":
+		return fmt.Sprintf("refused: %v", r.Err)
+	case r.Container == "":
+		return fmt.Sprintf("pod %s refused: %v", r.Pod, r.Err)
+	}
+	return fmt.Sprintf("container %s of pod %s refused: %v", r.Container, r.Pod, r.Err)
+}
+
+// Unwrap returns the reason.
+func (r *Refusal) Unwrap() error { return r.Err }
+
+// refuse makes a refusal of an error that is none yet.
+func refuse(cause Cause, pod, container string, err error) error {
+	var r *Refusal
+	if errors.As(err, &r) {
+		return err
+	}
+	return &Refusal{Cause: cause, Pod: pod, Container: container, Err: err}
+}
