@@ -15,6 +15,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/topscloud/topscloud/internal/contract"
 	"github.com/topscloud/topscloud/runtime/engine"
@@ -190,6 +191,10 @@ type entry struct {
 
 // parse reads an object; no text is an empty one.
 func parse(text []byte) (object, error) {
+	// The JSON package reads other bytes as U+FFFD, so the file would not come back as it was.
+	if !utf8.Valid(text) {
+		return nil, errors.New("not UTF-8")
+	}
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, nil
 	}
