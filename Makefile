@@ -13,7 +13,7 @@ BUILD   := $(GO) build -ldflags "-X github.com/topscloud/topscloud/internal/app.
 RACETEST := CGO_ENABLED=1 $(GO) test -race
 
 # Packages whose concurrency is checked by the race detector on each run.
-RACE    := ./topology/... ./eflib/... ./gcushare/... ./scheduler/...
+RACE    := ./topology/... ./eflib/... ./gcushare/... ./scheduler/... ./deviceplugin/...
 
 .DEFAULT_GOAL := help
 
@@ -45,7 +45,7 @@ demo: ## Place the example pods in a sandbox and show where they went (KEEP=1 le
 .PHONY: test
 test: kube kube-oldest verify ## What CI runs: formatting, vet, all tests, the race detector where it matters
 	$(RACETEST) -timeout 15m $$($(GO) list $(RACE) 2>/dev/null | grep -v /cmd/)
-	$(GO) test -timeout 15m $$($(GO) list ./... | grep -v -E '^github.com/topscloud/topscloud/(topology|eflib|gcushare|scheduler)(/|$$)'; $(GO) list ./scheduler/... | grep /cmd/)
+	$(GO) test -timeout 15m $$($(GO) list ./... | grep -v -E '^github.com/topscloud/topscloud/(topology|eflib|gcushare|scheduler|deviceplugin)(/|$$)'; $(GO) list ./scheduler/... | grep /cmd/)
 
 .PHONY: test-full
 test-full: kube kube-oldest verify ## test, with the long soaks and kill matrices
