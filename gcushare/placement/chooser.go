@@ -188,7 +188,7 @@ func (c *chooser) penalty(cont *share.Container, i int, need, free int64) int64 
 		if extra == 0 {
 			return 0
 		}
-		p := share.Mul(extra, 1)
+		p := extra
 		if held == 0 {
 			p += penaltyExtra // a card the pod does not hold yet
 			if card.Free() {

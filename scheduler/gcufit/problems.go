@@ -3,7 +3,6 @@ package gcufit
 import (
 	"fmt"
 	"hash/fnv"
-	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -61,7 +60,7 @@ func (p *problems) report(name string, n *ledger.Node) {
 	if p.recorder == nil {
 		return
 	}
-	for _, problem := range slices.Clone(fresh) {
+	for _, problem := range fresh {
 		h := problem.Holder
 		regarding := &v1.Pod{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},

@@ -37,7 +37,7 @@ const fenceCondition v1.PodConditionType = "topscloud.dev/BindingSettled"
 type settler struct {
 	core  *core
 	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
-	ctx   context.Context // ends with the scheduler; the settler's own life, see style exception in newSettler
+	ctx   context.Context // ends with the scheduler
 }
 
 func newSettler(ctx context.Context, c *core) *settler {
@@ -129,7 +129,8 @@ func (s *settler) decide(key types.NamespacedName) bool {
 	pods := s.core.client.CoreV1().Pods(key.Namespace)
 	now, err := pods.Get(ctx, key.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return s.free(doubtful, "")
+		s.free(doubtful, "")
+		return true
 	}
 	if err != nil {
 		logger.V(2).Info("Cannot read a pod whose binding is in doubt; trying again", "pod", key, "err", err)
@@ -154,13 +155,12 @@ func (s *settler) doubtful(key types.NamespacedName) []*ledger.Holder {
 }
 
 // free settles the given holders whose pods are gone, that is all but the one of the pod that was read.
-func (s *settler) free(doubtful []*ledger.Holder, read types.UID) bool {
+func (s *settler) free(doubtful []*ledger.Holder, read types.UID) {
 	for _, h := range doubtful {
 		if h.UID != read && s.core.ledger.Settle(h.UID) {
 			s.core.changed(s.ctx, h.Node)
 		}
 	}
-	return true
 }
 
 // decided takes in a pod read while in doubt, and says whether it is so no longer.
