@@ -32,19 +32,26 @@ func DefaultFiles() Files {
 
 // ReadFiles reads topscloud.json below a host's root. Keys it does not have are those of DefaultFiles.
 func ReadFiles(root string) (Files, error) {
-	path := filepath.Join(root, contract.TopsCloudConfigPath)
+	return ReadConfig(root, contract.TopsCloudConfigPath, DefaultFiles, ParseFiles)
+}
+
+// ReadConfig reads a file below a host's root that may be absent; then it is what fallback says. Errors of
+// parse name the file.
+func ReadConfig[T any](root, file string, fallback func() T, parse func([]byte) (T, error)) (T, error) {
+	var none T
+	path := filepath.Join(root, file)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return DefaultFiles(), nil
+		return fallback(), nil
 	}
 	if err != nil {
-		return Files{}, err
+		return none, err
 	}
-	files, err := ParseFiles(text)
+	out, err := parse(text)
 	if err != nil {
-		return Files{}, fmt.Errorf("%s: %w", path, err)
+		return none, fmt.Errorf("%s: %w", path, err)
 	}
-	return files, nil
+	return out, nil
 }
 
 // ParseFiles reads the text of topscloud.json. It is a file of the vendor with parts that are none of our

@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/topscloud/topscloud/internal/contract"
+	"github.com/topscloud/topscloud/runtime/host"
 )
 
 // Settings are what the file says, with the defaults of what it does not.
@@ -55,19 +54,7 @@ func Default() Settings {
 
 // Read reads the file below a host's root.
 func Read(root string) (Settings, error) {
-	path := filepath.Join(root, contract.RuntimeConfigPath)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Default(), nil
-	}
-	if err != nil {
-		return Settings{}, err
-	}
-	s, err := Parse(text)
-	if err != nil {
-		return Settings{}, fmt.Errorf("%s: %w", path, err)
-	}
-	return s, nil
+	return host.ReadConfig(root, contract.RuntimeConfigPath, Default, Parse)
 }
 
 // Parse reads the text of a file.
