@@ -17,6 +17,9 @@ var files embed.FS
 // SchedulerRBAC returns the rights of gcu-scheduler.
 func SchedulerRBAC() ([]byte, error) { return files.ReadFile("yaml/gcu-scheduler-rbac.yaml") }
 
+// AgentRBAC returns the rights of gcu-device-plugin, the node agent.
+func AgentRBAC() ([]byte, error) { return files.ReadFile("yaml/gcu-device-plugin-rbac.yaml") }
+
 // RecordPolicy returns the admission policies on who may write records and device lists, for the given
 // names.
 func RecordPolicy(names *contract.Names) ([]byte, error) {

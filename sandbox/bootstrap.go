@@ -48,6 +48,10 @@ func (s *Sandbox) bootstrap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	agent, err := manifests.AgentRBAC()
+	if err != nil {
+		return err
+	}
 	roles, err := manifests.Roles()
 	if err != nil {
 		return err
@@ -56,7 +60,7 @@ func (s *Sandbox) bootstrap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, text := range [][]byte{rbac, roles, []byte(simNodesRBAC), policy} {
+	for _, text := range [][]byte{rbac, agent, roles, []byte(simNodesRBAC), policy} {
 		if _, err := applier.Apply(ctx, text); err != nil {
 			return err
 		}

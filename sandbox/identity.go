@@ -1,9 +1,14 @@
 package sandbox
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -15,6 +20,9 @@ const (
 	simNodesUser  = "gcu-sandbox-nodes"
 	schedulerUser = "system:serviceaccount:kube-system:gcu-scheduler"
 )
+
+// The service account of the node agent.
+const agentNamespace, agentName = "kube-system", "gcu-device-plugin"
 
 // serviceAccountGroups are the groups the API server gives a token of a service account in
 // kube-system; a certificate has to name them itself.
@@ -40,6 +48,35 @@ func (s *Sandbox) ConfigFor(user string, groups ...string) (*rest.Config, error)
 func (s *Sandbox) ConfigForServiceAccount(namespace, name string) (*rest.Config, error) {
 	return s.ConfigFor("system:serviceaccount:"+namespace+":"+name,
 		"system:serviceaccounts", "system:serviceaccounts:"+namespace)
+}
+
+// ConfigForAgent returns the configuration of the node agent of a node, which must exist. It has a token
+// that is bound to the node, as the token of a pod on that node would be: the admission policies look
+// at that.
+func (s *Sandbox) ConfigForAgent(ctx context.Context, node string) (*rest.Config, error) {
+	client, err := kubernetes.NewForConfig(s.RESTConfig())
+	if err != nil {
+		return nil, err
+	}
+	object, err := client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	seconds := int64((24 * time.Hour).Seconds())
+	request, err := client.CoreV1().ServiceAccounts(agentNamespace).CreateToken(ctx, agentName, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{
+			ExpirationSeconds: &seconds,
+			BoundObjectRef:    &authenticationv1.BoundObjectReference{Kind: "Node", APIVersion: "v1", Name: node, UID: object.UID},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("token for the agent of node %s: %w", node, err)
+	}
+	return &rest.Config{
+		Host: s.URL(), BearerToken: request.Status.Token,
+		TLSClientConfig: rest.TLSClientConfig{CAData: s.authority.CAPEM()},
+		QPS:             100, Burst: 200, UserAgent: "gcu-device-plugin",
+	}, nil
 }
 
 // writeKubeconfig writes a self-contained kubeconfig for a user.

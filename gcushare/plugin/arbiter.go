@@ -16,8 +16,13 @@ import (
 	"github.com/topscloud/topscloud/internal/contract"
 )
 
-// RefuseAfter bounds the time of one PreStart. Kubelet itself waits 30 s.
-const RefuseAfter = 4500 * time.Millisecond
+// RefuseAfter bounds the time in which one PreStart finds out whose devices it is asked for and what they
+// are. LeaveWithin bounds how long it then waits for the processes of a former holder of the card, whose
+// pod is gone, to end. Kubelet itself waits 30 s.
+const (
+	RefuseAfter = 4500 * time.Millisecond
+	LeaveWithin = 20 * time.Second
+)
 
 // Machine is what the node has, at one moment.
 type Machine struct {
@@ -56,6 +61,18 @@ type Options struct {
 	Assigned func(ctx context.Context, pod *v1.Pod)
 	// Refused, if set, is told of each refusal.
 	Refused func(ctx context.Context, r *Refusal)
+	// Adopt, if set, gives a pod without record one and returns the pod with it. ids are the devices that
+	// kubelet chose for the container that starts. Its error says why the pod gets none.
+	Adopt func(ctx context.Context, pod *v1.Pod, resource string, ids []string) (*v1.Pod, error)
+	// Alive, if set, says whether processes of a pod run on this node, whatever the API server says: kubelet
+	// and scheduler forget a pod that is deleted by force at once. It must not block.
+	Alive func(uid types.UID) bool
+	// Changed, if set, is told when the book or what kubelet holds may have changed. It must not block.
+	Changed func()
+	// Direct makes whole cards be passed by kubelet itself, beside the ticket: as device specs (which the
+	// static CPU manager needs) and, with DirectEnv, by environment for engines without CDI. Kubelet's IDs
+	// have to be the record's cards then, and a container for which they are not is refused.
+	Direct, DirectEnv bool
 }
 
 // Arbiter decides which cards the containers of a node get. One process has one.

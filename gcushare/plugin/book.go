@@ -3,6 +3,7 @@ package plugin
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -10,35 +11,41 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/topscloud/topscloud/gcushare/share"
 	"github.com/topscloud/topscloud/internal/contract"
 )
 
-// book is the node's book in memory and on disk. One process writes it.
+// book is the node's book in memory and on disk. In a rolling update two agents serve for a while, the
+// old one and the new one, and kubelet may ask either. So the file is what counts: each change is made
+// under a lock on a file beside it, upon what the file says then.
 type book struct {
 	path string
 
-	// mu guards state and the file; it is held while the file is written, so that the file never goes back.
+	// mu guards the fields below and the file; it is held while the file is written, so that the file never
+	// goes back.
 	mu    sync.Mutex
 	state contract.Book
+	seen  os.FileInfo // the version of the file that state was read from or written to; nil for none
 }
 
 // openBook reads the book. One that cannot be read is renamed and told in aside; the book is empty then.
 func openBook(path string, now time.Time) (b *book, aside error, err error) {
 	b = &book{path: path}
-	text, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return b, nil, nil
-	case err != nil:
-		return nil, nil, fmt.Errorf("read book: %w", err)
+	unlock, err := b.lock()
+	if err != nil {
+		return nil, nil, err
 	}
-	state, err := contract.DecodeBook(text)
-	if err == nil {
-		b.state = *state
+	defer unlock()
+	err = b.refresh()
+	var unread *unreadError
+	switch {
+	case err == nil:
 		return b, nil, nil
+	case !errors.As(err, &unread):
+		return nil, nil, fmt.Errorf("read book: %w", err)
 	}
 	kept := fmt.Sprintf("%s.unread-%s", path, now.UTC().Format("20060102T150405.000"))
 	if renameErr := os.Rename(path, kept); renameErr != nil {
@@ -47,11 +54,74 @@ func openBook(path string, now time.Time) (b *book, aside error, err error) {
 	return b, fmt.Errorf("book set aside as %s: %w", kept, err), nil
 }
 
+// unreadError is a book that is there and says nothing that can be used.
+type unreadError struct{ err error }
+
+func (e *unreadError) Error() string { return e.err.Error() }
+func (e *unreadError) Unwrap() error { return e.err }
+
+// lock keeps other agents of the node from changing the book. The kernel drops the lock of an agent that
+// dies; it is held for one write at a time.
+func (b *book) lock() (unlock func(), err error) {
+	f, err := os.OpenFile(b.path+".lock", os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock the book: %w", err)
+	}
+	for {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the book: %w", err), f.Close())
+	}
+	return func() { _ = f.Close() }, nil
+}
+
+// refresh takes in the file if it is another than the one last seen.
+func (b *book) refresh() error {
+	f, err := os.Open(b.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		b.state, b.seen = contract.Book{}, nil
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	stat, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if b.seen != nil && os.SameFile(stat, b.seen) && stat.Size() == b.seen.Size() && stat.ModTime().Equal(b.seen.ModTime()) {
+		return nil
+	}
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	state, err := contract.DecodeBook(text)
+	if err != nil {
+		return &unreadError{err}
+	}
+	b.state, b.seen = *state, stat
+	return nil
+}
+
 // update changes the book by a function that gets a copy to change. Neither memory nor file change when it
 // fails. A change of nothing writes nothing.
 func (b *book) update(change func(*contract.Book) (changed bool, err error)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	unlock, err := b.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := b.refresh(); err != nil {
+		return fmt.Errorf("read book: %w", err)
+	}
 	next := b.state
 	next.Pods, next.Tickets = slices.Clone(next.Pods), slices.Clone(next.Tickets)
 	changed, err := change(&next)
@@ -66,13 +136,18 @@ func (b *book) update(change func(*contract.Book) (changed bool, err error)) err
 		return err
 	}
 	b.state = next
+	if b.seen, err = os.Stat(b.path); err != nil {
+		b.seen = nil // it is read again before the next change
+	}
 	return nil
 }
 
-// read returns the book as it stands; it must not be changed.
+// read returns the book as it stands; it must not be changed. While the file cannot be read, that is what
+// it said last.
 func (b *book) read() contract.Book {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	_ = b.refresh()
 	return b.state
 }
 

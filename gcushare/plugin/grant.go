@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -31,6 +32,13 @@ func (a *Arbiter) grant(ctx context.Context, p *Plugin, pod *v1.Pod, holders []k
 			return refuse(CauseRecord, podName(pod), h.Container, fmt.Errorf("it does not ask for %s", p.resource))
 		case asks.Amount != int64(len(ids)):
 			return refuse(CauseSize, podName(pod), h.Container, fmt.Errorf("kubelet gave it %d of %s, its limit is %d", len(ids), p.resource, asks.Amount))
+		}
+	}
+	if p.direct() {
+		for _, h := range holders {
+			if err := sameAsIDs(rec.cards[h.Container], ids); err != nil {
+				return refuse(CauseCard, podName(pod), h.Container, err)
+			}
 		}
 	}
 	containers, err := a.ticketsOf(p, pod, holders, ids, rec)
@@ -81,7 +89,11 @@ func (a *Arbiter) enter(ctx context.Context, resource string, pod *v1.Pod, rec *
 		}
 		gone, goneErr := a.goneOf(ctx, room.others)
 		if len(gone) == 0 {
-			return &Refusal{Cause: CauseRoom, Pod: podName(pod), Container: containers[0].container, Err: errors.Join(err, goneErr)}
+			cause := CauseRoom
+			if left := a.leaving(ctx, room.others); len(left) > 0 {
+				cause, err = CauseLeaving, &leavingError{err, left}
+			}
+			return &Refusal{Cause: cause, Pod: podName(pod), Container: containers[0].container, Err: errors.Join(err, goneErr)}
 		}
 		if err := a.dropPods(gone); err != nil {
 			return err
@@ -150,8 +162,42 @@ func (a *Arbiter) complete(uid types.UID, rec *record) bool {
 	return true
 }
 
-// goneOf returns the UIDs of those pods that hold nothing any more. One that cannot be read is not gone.
+// leavingError is a card that has no room because of pods that are gone and whose processes are not.
+type leavingError struct {
+	error
+	uids []types.UID
+}
+
+func (e *leavingError) Unwrap() error { return e.error }
+
+func (e *leavingError) Error() string {
+	return e.error.Error() + ", whose processes have not ended"
+}
+
+// leaving returns the pods that the API server does not have any more and whose processes still run.
+func (a *Arbiter) leaving(ctx context.Context, pods []contract.BookPod) []types.UID {
+	gone, _ := a.goneInAPI(ctx, pods) // unknown is not gone
+	var out []types.UID
+	for _, p := range pods {
+		if gone[p.UID] && a.alive(p.UID) {
+			out = append(out, types.UID(p.UID))
+		}
+	}
+	return out
+}
+
+func (a *Arbiter) alive(uid string) bool { return a.o.Alive != nil && a.o.Alive(types.UID(uid)) }
+
+// goneOf returns the UIDs of those pods that hold nothing any more. One that cannot be read is not gone,
+// nor is one whose processes still run.
 func (a *Arbiter) goneOf(ctx context.Context, pods []contract.BookPod) (map[string]bool, error) {
+	gone, err := a.goneInAPI(ctx, pods)
+	maps.DeleteFunc(gone, func(uid string, _ bool) bool { return a.alive(uid) })
+	return gone, err
+}
+
+// goneInAPI is goneOf by what the API server says alone.
+func (a *Arbiter) goneInAPI(ctx context.Context, pods []contract.BookPod) (map[string]bool, error) {
 	gone := map[string]bool{}
 	var errs []error
 	for _, p := range pods {

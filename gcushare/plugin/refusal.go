@@ -3,6 +3,8 @@ package plugin
 import (
 	"errors"
 	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Cause says in a word why a container was refused; it is a metric's label.
@@ -17,6 +19,7 @@ const (
 	CauseSize     Cause = "size"      // the record says another size than the container's limit
 	CauseCard     Cause = "card"      // the record names a card that is not here
 	CauseRoom     Cause = "room"      // others have what the record gives
+	CauseLeaving  Cause = "leaving"   // processes of a pod that is gone still use what the record gives
 	CauseChanged  Cause = "changed"   // the record differs from what the container was given before
 	CauseTicket   Cause = "ticket"    // the ticket cannot be told or written
 )
@@ -28,7 +31,9 @@ type Refusal struct {
 	Pod string
 	// Container is empty when it is not known.
 	Container string
-	Err       error
+	// UID is the pod's, empty when it is not known.
+	UID types.UID
+	Err error
 }
 
 // Error names the container and the reason.

@@ -60,7 +60,7 @@ func TestCheck(t *testing.T) {
 		"a command may use its own room":                 {folder: "scheduler/cmd/gcu-scheduler", imports: []string{"scheduler/gcufit", "internal/app"}},
 		"a command may read the ledger":                  {folder: "scheduler/cmd/kubectl-gcu", imports: []string{"gcushare/ledger"}},
 		"a command may not use another room":             {folder: "exporter/cmd/gcu-exporter", imports: []string{"scheduler/feed"}, want: "of another room"},
-		"the node agent serves both plugins":             {folder: "deviceplugin/cmd/gcu-device-plugin", imports: []string{"gcushare/plugin"}},
+		"the node agent serves both plugins":             {folder: "deviceplugin/agent", imports: []string{"gcushare/plugin"}},
 		"nobody else bridges those rooms":                {folder: "deviceplugin/plugin", imports: []string{"gcushare/plugin"}, want: "of another room"},
 		"no room may import a command":                   {folder: "scheduler/gcufit", imports: []string{"scheduler/cmd/gcu-scheduler"}, want: "imports point down only"},
 		"the sandbox may use anything":                   {folder: "sandbox/demo", imports: []string{"scheduler/gcufit", "topology", "manifests"}},

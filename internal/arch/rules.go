@@ -47,6 +47,8 @@ var places = []struct {
 	{"scheduler", place{"scheduler", 3}},
 	{"gcushare/plugin", place{"gcushare", 3}},
 	{"deviceplugin/plugin", place{"deviceplugin", 3}},
+	{"deviceplugin/health", place{"deviceplugin", 3}},
+	{"deviceplugin/agent", place{"deviceplugin", 3}},
 	{"runtime", place{"runtime", 3}},
 	{"nfd", place{"nfd", 3}},
 	{"operator", place{"operator", 3}},
@@ -69,7 +71,7 @@ const top = 5
 
 // bridges are the imports that the map forbids and the design wants: one process serves both plugins.
 var bridges = []struct{ from, to string }{
-	{"deviceplugin/cmd/gcu-device-plugin", "gcushare/plugin"},
+	{"deviceplugin/agent", "gcushare/plugin"},
 }
 
 // link keeps a library out of packages, or in the only packages that may have it.

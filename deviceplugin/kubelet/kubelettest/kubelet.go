@@ -274,6 +274,13 @@ func (k *Kubelet) Allocatable(resource string) int {
 	return k.healthy[resource].Len()
 }
 
+// Healthy says whether kubelet counts an ID as healthy.
+func (k *Kubelet) Healthy(resource, id string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.healthy[resource].Has(id)
+}
+
 // Capacity counts the unhealthy IDs too.
 func (k *Kubelet) Capacity(resource string) int {
 	k.mu.Lock()

@@ -1,0 +1,311 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/topscloud/topscloud/deviceplugin/agent"
+	"github.com/topscloud/topscloud/internal/contract"
+)
+
+// A machine of four cards of 32 GiB: 128 units, 64 slices, 4 cards.
+const gib = 1024
+
+func TestShareGetsItsCard(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, nil)
+	n.allocatable(128, 64, 4)
+	d, err := contract.DecodeDevices(n.object().Annotations[names.DevicesKey])
+	if err != nil || len(d.Devices) != 4 || d.MemoryUnitMiB != 1024 || d.SliceCount != 16 {
+		t.Fatalf("announced %+v, %v", d, err)
+	}
+	if got := n.object().Annotations[names.SharedCapacityKey]; got != `{"0":16,"1":16,"2":16,"3":16}` {
+		t.Errorf("shared capacity %s", got)
+	}
+	n.condition(agent.ConditionHealthy, v1.ConditionTrue)
+	n.condition(agent.ConditionServing, v1.ConditionTrue)
+
+	p := n.pod("p", container{name: "c", resource: memory, amount: 8, cards: []contract.CardAllocation{n.card(2, 8*gib)}})
+	n.run(p)
+	if cards, mib := n.sees(p, "c"); cards != "2" || mib != "8192" {
+		t.Errorf("the container sees card %s with %s MiB", cards, mib)
+	}
+	n.until("the pod is marked as assigned", func(context.Context) error {
+		if got := n.get(p).Annotations[names.AssignedKey]; got != "true" {
+			return errors.New(got)
+		}
+		return nil
+	})
+	// 24 GiB of card 2 are free beside three whole cards; kubelet counts the pod's 8.
+	n.allocatable(128, 64-4, 3)
+	n.remove(p)
+	n.allocatable(128, 64, 4)
+	n.check()
+}
+
+// What one mode takes is gone for the others while it is taken.
+func TestModesWithdrawFromEachOther(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, nil)
+	p := n.pod("whole", container{name: "c", resource: whole, amount: 2, cards: []contract.CardAllocation{n.card(0, 32*gib), n.card(1, 32*gib)}})
+	// From the moment its record is seen; what it is to get stays for it.
+	n.allocatable(64, 32, 4)
+	n.run(p)
+	if cards, _ := n.sees(p, "c"); cards != "0,1" {
+		t.Errorf("the container sees %s", cards)
+	}
+	if ids := n.kubelet.Holds(p.UID, "c", whole); fmt.Sprint(ids) != "[0 1]" {
+		t.Errorf("kubelet counts %v: want the IDs of the cards it gets", ids)
+	}
+	n.allocatable(64, 32, 4)
+	q := n.pod("share", container{name: "c", resource: memory, amount: 1, cards: []contract.CardAllocation{n.card(2, gib)}})
+	n.run(q)
+	n.allocatable(64, 31, 3)
+	n.remove(p)
+	n.allocatable(128, 63, 3)
+	n.remove(q)
+	n.allocatable(128, 64, 4)
+	n.check()
+}
+
+// A pod's init container asks for more than what runs later. Kubelet counts the larger amount for the pod's life;
+// the room is given out all the same.
+func TestInitContainersRoomComesBack(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, nil)
+	p := n.pod("p", container{name: "i", resource: memory, amount: 30, init: true, cards: []contract.CardAllocation{n.card(0, 30*gib)}},
+		container{name: "c", resource: memory, amount: 4, cards: []contract.CardAllocation{n.card(0, 4*gib)}})
+	n.run(p)
+	n.allocatable(128, 64-15, 3)
+	n.initialized(p)
+	n.allocatable(128+26, 64-2, 3)
+	q := n.pod("q", container{name: "c", resource: memory, amount: 28, cards: []contract.CardAllocation{n.card(0, 28*gib)}})
+	n.run(q)
+	if cards, _ := n.sees(q, "c"); cards != "0" {
+		t.Errorf("the second pod sees %s", cards)
+	}
+	n.check()
+}
+
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, nil)
+	a := n.pod("a", container{name: "c", resource: memory, amount: 20})
+	n.run(a)
+	first, mib := n.sees(a, "c")
+	if mib != "20480" {
+		t.Errorf("%s MiB", mib)
+	}
+	record, err := contract.DecodeAllocation(n.get(a).Annotations[names.AllocationKey])
+	if err != nil || fmt.Sprint(record.Containers[0].Cards[0].Minor) != first {
+		t.Fatalf("record %+v, %v; the container sees %s", record, err, first)
+	}
+	b := n.pod("b", container{name: "c", resource: whole, amount: 3})
+	n.run(b)
+	if cards, _ := n.sees(b, "c"); strings.Contains(cards, first) || len(cards) != len("0,1,2") {
+		t.Errorf("the second pod sees %s, the first %s", cards, first)
+	}
+	n.event(b.UID, "the node chose its cards")
+	// No room is honest: the pod waits, with a reason, and starts when there is room.
+	c := n.pod("c", container{name: "c", resource: memory, amount: 13})
+	if err := n.kubelet.Admit(c); err == nil {
+		t.Error("kubelet admitted 13 units where 12 are free")
+	}
+	n.remove(c)
+	n.check()
+}
+
+func TestRefuseUnrecordedAndEvict(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, func(o *agent.Options) { o.Unrecorded, o.RefusedFor = agent.Refuse, 200*time.Millisecond })
+	yes := true
+	pod := func(name string, owner bool) *v1.Pod {
+		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: name}, Spec: v1.PodSpec{NodeName: n.name, Containers: []v1.Container{
+			{Name: "c", Image: "none", Resources: v1.ResourceRequirements{Limits: limits(memory, 1)}}}}}
+		if owner {
+			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "r", UID: "r-1", Controller: &yes}}
+		}
+		return n.create(p)
+	}
+	owned, alone := pod("owned", true), pod("alone", false)
+	for _, p := range []*v1.Pod{owned, alone} {
+		if err := n.kubelet.Admit(p); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.kubelet.Start(p.UID, "c"); err == nil || !strings.Contains(err.Error(), "container c") || !strings.Contains(err.Error(), names.AllocationKey) {
+			t.Errorf("start of a pod without record: %v", err)
+		}
+		n.event(p.UID, "no annotation "+names.AllocationKey)
+	}
+	n.until("the pod that will be made anew is evicted", func(ctx context.Context) error {
+		p, err := admin.CoreV1().Pods(n.namespace).Get(ctx, "owned", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || err == nil && p.DeletionTimestamp != nil {
+			return nil
+		}
+		_, _ = n.kubelet.Start(owned.UID, "c") // kubelet tries again and again
+		return errors.New("it is there")
+	})
+	if n.get(alone).DeletionTimestamp != nil {
+		t.Error("a pod that nobody makes anew was evicted")
+	}
+}
+
+// A card fails while in use: the units held on it turn unhealthy, the others stay, and what is free elsewhere
+// can still be had. It recovers by itself.
+func TestCardFailsAndRecovers(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, nil)
+	p := n.pod("p", container{name: "c", resource: memory, amount: 8, cards: []contract.CardAllocation{n.card(1, 8*gib)}})
+	q := n.pod("q", container{name: "c", resource: memory, amount: 8, cards: []contract.CardAllocation{n.card(2, 8*gib)}})
+	n.run(p)
+	n.run(q)
+	n.faults("unhealthy 1 a fan is stuck")
+	// Free: 24 units of card 2 and 64 of cards 0 and 3; counted: 16.
+	n.allocatable(24+64+16, 12+32, 2)
+	for pod, want := range map[*v1.Pod]bool{p: false, q: true} {
+		for _, id := range n.kubelet.Holds(pod.UID, "c", memory) {
+			if got := n.kubelet.Healthy(memory, id); got != want {
+				t.Errorf("pod %s: ID %s healthy %t, want %t", pod.Name, id, got, want)
+			}
+		}
+	}
+	if m := n.condition(agent.ConditionHealthy, v1.ConditionFalse); !strings.Contains(m, "card 1") || !strings.Contains(m, "a fan is stuck") {
+		t.Errorf("condition says %q", m)
+	}
+	n.event("", "a fan is stuck")
+	n.event(p.UID, "a fan is stuck")
+	d, err := contract.DecodeDevices(n.object().Annotations[names.DevicesKey])
+	if err != nil || d.Devices[1].Health == "" || d.Devices[0].Health != "" {
+		t.Errorf("announced %+v, %v", d, err)
+	}
+	// A new pod of all that is free elsewhere is admitted.
+	r := n.pod("r", container{name: "c", resource: memory, amount: 24, cards: []contract.CardAllocation{n.card(2, 24*gib)}})
+	n.run(r)
+	n.remove(r)
+	n.faults()
+	n.allocatable(128, 64-8, 2)
+	n.condition(agent.ConditionHealthy, v1.ConditionTrue)
+	n.check()
+}
+
+// Case 16: the cards can be listed and their health cannot be asked.
+func TestHealthUnknownOffersNothing(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, nil)
+	p := n.pod("p", container{name: "c", resource: memory, amount: 8, cards: []contract.CardAllocation{n.card(1, 8*gib)}})
+	n.run(p)
+	n.faults("unreadable 0", "unreadable 1", "unreadable 2", "unreadable 3")
+	// What is held stays healthy: unknown is not broken.
+	n.allocatable(8, 0, 0)
+	n.faults()
+	n.allocatable(128, 60, 3)
+
+	off := newNode(t, func(o *agent.Options) { o.Health.Off = true })
+	off.faults("unreadable 0", "unreadable 1", "unreadable 2", "unreadable 3")
+	off.allocatable(128, 64, 4)
+}
+
+func TestUnitChangeWaitsForShares(t *testing.T) {
+	t.Parallel()
+	unit := int64(0)
+	n := newNode(t, func(o *agent.Options) { o.UnitMiB = unit })
+	p := n.pod("p", container{name: "c", resource: memory, amount: 8, cards: []contract.CardAllocation{n.card(1, 8*gib)}})
+	n.run(p)
+	unit = 102
+	n.restart()
+	n.allocatable(8, 0, 3)
+	if m := n.condition(agent.ConditionServing, v1.ConditionFalse); !strings.Contains(m, n.namespace+"/p") || !strings.Contains(m, "102") {
+		t.Errorf("condition says %q", m)
+	}
+	if cards, _ := n.sees(p, "c"); cards != "1" { // its container starts again
+		t.Errorf("sees %s", cards)
+	}
+	n.remove(p)
+	n.allocatable(4*(32*gib/102), 64, 4)
+	n.condition(agent.ConditionServing, v1.ConditionTrue)
+}
+
+// After an etcd that was restored from an older copy the pod is there and its record is not.
+func TestLostRecordIsWrittenAgain(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []string{agent.Adopt, agent.Refuse} {
+		n := newNode(t, func(o *agent.Options) { o.Unrecorded = policy })
+		p := n.pod("p", container{name: "c", resource: memory, amount: 8, cards: []contract.CardAllocation{n.card(3, 8*gib)}})
+		n.run(p)
+		was := n.get(p).Annotations[names.AllocationKey]
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, names.AllocationKey)
+		if _, err := admin.CoreV1().Pods(n.namespace).Patch(t.Context(), "p", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		n.until("the record is back", func(context.Context) error {
+			if got := n.get(p).Annotations[names.AllocationKey]; got != was {
+				return fmt.Errorf("%q", got)
+			}
+			return nil
+		})
+		n.check()
+	}
+}
+
+// A pod is deleted by force: API server, scheduler and kubelet forget it at once, and its processes run on.
+func TestForcedDeletionWaitsForProcesses(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, nil)
+	p := n.pod("p", container{name: "c", resource: whole, amount: 1, cards: []contract.CardAllocation{n.card(0, 32*gib)}})
+	n.run(p)
+	n.cgroup(p, true)
+	n.remove(p)
+	n.allocatable(96, 48, 3)
+	q := n.pod("q", container{name: "c", resource: whole, amount: 1, cards: []contract.CardAllocation{n.card(0, 32*gib)}})
+	if err := n.kubelet.Admit(q); err != nil {
+		t.Fatal(err)
+	}
+	started := make(chan error, 1)
+	go func() {
+		_, err := n.kubelet.Start(q.UID, "c")
+		started <- err
+	}()
+	select {
+	case err := <-started:
+		t.Fatalf("started beside the processes of the former holder: %v", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	n.cgroup(p, false)
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	n.check()
+}
+
+func TestSharingIsSwitchedOff(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, nil)
+	n.allocatable(128, 64, 4)
+	n.label(names.SharingLabel, "false")
+	n.allocatable(0, 0, 4)
+	n.label(names.SharingLabel, "true")
+	n.allocatable(128, 64, 4)
+}
+
+type probe struct{ err error }
+
+func (p probe) Resolves(context.Context, string, string) error { return p.err }
+
+// An engine that is not known to resolve tickets: whole cards only, and the node says why.
+func TestEngineWithoutCDI(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, func(o *agent.Options) { o.Engine = probe{errors.New("enable_cdi = false")} })
+	n.allocatable(0, 0, 4)
+	if m := n.condition(agent.ConditionServing, v1.ConditionFalse); !strings.Contains(m, "enable_cdi") {
+		t.Errorf("condition says %q", m)
+	}
+}

@@ -1,0 +1,39 @@
+package agent_test
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+)
+
+func limits(name string, amount int64) v1.ResourceList {
+	return v1.ResourceList{v1.ResourceName(name): *resource.NewQuantity(amount, resource.DecimalSI)}
+}
+
+// initialized does what kubelet does when the init containers are done.
+func (n *node) initialized(pod *v1.Pod) {
+	n.t.Helper()
+	// The agent writes to the pod at the same time.
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		p := n.get(pod)
+		p.Status.Phase = v1.PodRunning
+		p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: v1.PodInitialized, Status: v1.ConditionTrue})
+		_, err := admin.CoreV1().Pods(n.namespace).UpdateStatus(n.t.Context(), p, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+func (n *node) label(key, value string) {
+	n.t.Helper()
+	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, key, value)
+	if _, err := admin.CoreV1().Nodes().Patch(n.t.Context(), n.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		n.t.Fatal(err)
+	}
+}
