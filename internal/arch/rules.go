@@ -44,6 +44,7 @@ var places = []struct {
 	{"gcushare/placement", place{"gcushare", 2}},
 	{"gcushare/ledger", place{"gcushare", 2}},
 	{"deviceplugin/kubelet", place{"deviceplugin", 2}},
+	{"deviceplugin/health", place{"deviceplugin", 2}},
 	{"scheduler", place{"scheduler", 3}},
 	{"gcushare/plugin", place{"gcushare", 3}},
 	{"deviceplugin/plugin", place{"deviceplugin", 3}},
