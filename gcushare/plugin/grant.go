@@ -89,6 +89,13 @@ func (a *Arbiter) enter(ctx context.Context, resource string, pod *v1.Pod, rec *
 		}
 		gone, goneErr := a.goneOf(ctx, room.others)
 		if len(gone) == 0 {
+			lighter, err2 := a.lighten(ctx, room.others)
+			if err2 != nil {
+				return err2
+			}
+			if lighter {
+				continue
+			}
 			cause := CauseRoom
 			if left := a.leaving(ctx, room.others); len(left) > 0 {
 				cause, err = CauseLeaving, &leavingError{err, left}
@@ -99,6 +106,44 @@ func (a *Arbiter) enter(ctx context.Context, resource string, pod *v1.Pod, rec *
 			return err
 		}
 	}
+}
+
+// lighten books what pods hold now where that is less than what is booked: init containers that asked for
+// more than what runs later have ended since. It reports whether anything changed.
+func (a *Arbiter) lighten(ctx context.Context, pods []contract.BookPod) (changed bool, err error) {
+	now := map[string][]contract.BookCharge{}
+	for _, p := range pods {
+		pod, err := a.o.Pods.Read(ctx, types.UID(p.UID), p.Namespace, p.Name)
+		if err != nil || string(pod.UID) != p.UID {
+			continue // what is booked stays
+		}
+		if h := ledger.ReadHolder(a.o.Names, pod); h.State == ledger.Bound {
+			now[p.UID] = bookCharges(h)
+		}
+	}
+	err = a.book.update(func(b *contract.Book) (bool, error) {
+		for i := range b.Pods {
+			p := &b.Pods[i]
+			if charges, ok := now[p.UID]; ok && lighter(charges, p.Charges) {
+				p.Charges, changed = charges, true
+			}
+		}
+		return changed, nil
+	})
+	return changed, err
+}
+
+// lighter says whether a is no more than b on any card, and less on some.
+func lighter(a, b []contract.BookCharge) bool {
+	less := len(a) < len(b)
+	for _, c := range a {
+		i := slices.IndexFunc(b, func(o contract.BookCharge) bool { return o.Minor == c.Minor && o.UUID == c.UUID })
+		if i < 0 || c.MemoryMiB > b[i].MemoryMiB || c.Whole && !b[i].Whole {
+			return false
+		}
+		less = less || c.MemoryMiB < b[i].MemoryMiB || b[i].Whole && !c.Whole
+	}
+	return less
 }
 
 func enter(b *contract.Book, resource string, pod *v1.Pod, rec *record, containers []bound, ids []string, m *Machine) (bool, error) {

@@ -45,7 +45,6 @@ func (a *Arbiter) readRecord(pod *v1.Pod, m *Machine, devices map[int]eflib.Devi
 	for _, c := range limits {
 		out.asks[c.Name] = c
 	}
-	uuids := map[int]string{}
 	for _, c := range h.Containers {
 		asks := out.asks[c.Name] // it is there: the record was matched with the limits
 		if err := checkContainer(&asks, c.Cards, m, devices); err != nil {
@@ -56,14 +55,24 @@ func (a *Arbiter) readRecord(pod *v1.Pod, m *Machine, devices map[int]eflib.Devi
 			return nil, err
 		}
 		out.cards[c.Name] = c.Cards
+	}
+	out.charges = bookCharges(h)
+	return out, nil
+}
+
+// bookCharges returns what a holder holds, as it is booked.
+func bookCharges(h *ledger.Holder) []contract.BookCharge {
+	uuids := map[int]string{}
+	for _, c := range h.Containers {
 		for _, card := range c.Cards {
 			uuids[card.Minor] = contract.NormalUUID(card.UUID)
 		}
 	}
+	var out []contract.BookCharge
 	for _, c := range h.Charges() {
-		out.charges = append(out.charges, contract.BookCharge{Minor: c.Minor, UUID: uuids[c.Minor], MemoryMiB: c.MiB, Whole: c.Whole})
+		out = append(out, contract.BookCharge{Minor: c.Minor, UUID: uuids[c.Minor], MemoryMiB: c.MiB, Whole: c.Whole})
 	}
-	return out, nil
+	return out
 }
 
 // checkContainer compares what a record gives a container with its limit and the machine.

@@ -29,7 +29,8 @@ type BookPod struct {
 	UID       string `json:"uid"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Charges is what the pod holds on each card in its hungriest phase, by its record.
+	// Charges is what the pod holds on each card, by its record: at first that of its hungriest phase. It may
+	// be more than the pod holds now, never less.
 	Charges []BookCharge `json:"charges"`
 }
 
