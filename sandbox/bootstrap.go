@@ -16,7 +16,7 @@ import (
 )
 
 // simNodesRBAC is what a kubelet and a node agent may do, for all simulated nodes together. Like
-// kubelet, they never create pods and never bind them.
+// kubelet, they never create pods and never bind them. They patch pods to note what containers see.
 const simNodesRBAC = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -24,7 +24,7 @@ metadata: {name: gcu-sandbox-nodes}
 rules:
 - {apiGroups: [""], resources: [nodes], verbs: [create, get, list, watch, patch, update]}
 - {apiGroups: [""], resources: [nodes/status], verbs: [patch, update]}
-- {apiGroups: [""], resources: [pods], verbs: [get, list, watch, delete]}
+- {apiGroups: [""], resources: [pods], verbs: [get, list, watch, patch, delete]}
 - {apiGroups: [""], resources: [pods/status], verbs: [patch, update]}
 - {apiGroups: [""], resources: [events], verbs: [create, patch]}
 - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create, get, update]}

@@ -28,6 +28,8 @@ type Options struct {
 	GCUSchedulerArgs []string
 	// Machines are simulated nodes, run inside this process.
 	Machines []simnode.Machine
+	// Agents makes each of them run the real node agent, with its own rights, against an imitation of kubelet.
+	Agents bool
 	// NodeMonitorGracePeriod is how long a silent node counts as ready; 0 keeps Kubernetes' default.
 	NodeMonitorGracePeriod time.Duration
 	// FeatureGates is passed to the API server, the controller manager and the schedulers

@@ -190,7 +190,17 @@ func (s *Sandbox) upNodes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	nodes := simnode.NewManager(client, simnode.Options{})
+	so := simnode.Options{}
+	if s.options.Agents {
+		so.AgentClient = func(ctx context.Context, node string) (kubernetes.Interface, error) {
+			config, err := s.ConfigForAgent(ctx, node)
+			if err != nil {
+				return nil, err
+			}
+			return kubernetes.NewForConfig(config)
+		}
+	}
+	nodes := simnode.NewManager(client, so)
 	// The nodes live until Stop, not until the start is over.
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})

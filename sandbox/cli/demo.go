@@ -43,6 +43,7 @@ func demoCommand(g *global) *cobra.Command {
 	flags.StringArrayVar(&f.machines, "machine", []string{"s60x8:1", "s60x8-2sw:1", "t10x8:1"}, "simulated machine, <preset>[:count], repeatable")
 	flags.StringVar(&f.scheduler, "scheduler-binary", "", "gcu-scheduler executable (default: beside this program)")
 	flags.StringVar(&f.config, "scheduler-config", "", "KubeSchedulerConfiguration of gcu-scheduler (default: the one of this release)")
+	flags.BoolVar(&f.agents, "agents", true, "run the real node agent on each machine")
 	flags.BoolVar(&keep, "keep", false, "leave the sandbox running in the data folder")
 	flags.StringVar(&dir, "examples", "", "folder with other examples than those of this release")
 	return cmd
@@ -66,7 +67,7 @@ func passingDemo(cmd *cobra.Command, g *global, f *upFlags, examples []manifests
 		return err
 	}
 	defer sb.Stop()
-	if err := runDemo(cmd.Context(), sb.Kubeconfig(), examples, out); err != nil {
+	if err := runDemo(cmd.Context(), sb.Kubeconfig(), examples, f.agents, out); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "every example is where it should be, after %s\n", time.Since(start).Round(time.Second))
@@ -80,7 +81,7 @@ func keptDemo(cmd *cobra.Command, g *global, f *upFlags, examples []manifests.Ex
 		return err
 	}
 	kubeconfig := sandbox.Layout{Dir: g.dataDir}.Kubeconfig()
-	err := runDemo(cmd.Context(), kubeconfig, examples, out)
+	err := runDemo(cmd.Context(), kubeconfig, examples, f.agents, out)
 	if cmd.Context().Err() != nil {
 		_, down := sandbox.Down(context.WithoutCancel(cmd.Context()), g.dataDir)
 		return errors.Join(err, down)
@@ -95,13 +96,13 @@ func keptDemo(cmd *cobra.Command, g *global, f *upFlags, examples []manifests.Ex
 	return err
 }
 
-func runDemo(ctx context.Context, kubeconfig string, examples []manifests.Example, out io.Writer) error {
+func runDemo(ctx context.Context, kubeconfig string, examples []manifests.Example, agents bool, out io.Writer) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return err
 	}
 	config.QPS, config.Burst = 200, 400
-	return demo.Run(ctx, demo.Options{Config: config, Examples: examples, Out: out})
+	return demo.Run(ctx, demo.Options{Config: config, Examples: examples, Agents: agents, Out: out})
 }
 
 func readExamples(dir string) ([]manifests.Example, error) {

@@ -28,6 +28,7 @@ type upFlags struct {
 	featureGates  string
 	runtimeConfig string
 	nodeGrace     time.Duration
+	agents        bool
 }
 
 func upCommand(g *global) *cobra.Command {
@@ -54,6 +55,7 @@ func upCommand(g *global) *cobra.Command {
 	flags.StringVar(&f.featureGates, "feature-gates", "", "passed to the API server, the controller manager and the schedulers")
 	flags.StringVar(&f.runtimeConfig, "runtime-config", "", "passed to the API server")
 	flags.DurationVar(&f.nodeGrace, "node-monitor-grace-period", 0, "how long a silent node counts as ready; 0 is Kubernetes' default")
+	flags.BoolVar(&f.agents, "agents", true, "run the real node agent on each machine; without it nodes write what an agent would, light enough for thousands")
 	flags.BoolVar(&f.supervise, "supervise", false, "")
 	_ = flags.MarkHidden("supervise")
 	return cmd
@@ -109,6 +111,7 @@ func (g *global) options(ctx context.Context, f *upFlags, log io.Writer) (sandbo
 	o := sandbox.Options{
 		DataDir: g.dataDir, ControllerManager: true, StockScheduler: true, Log: log,
 		FeatureGates: f.featureGates, RuntimeConfig: f.runtimeConfig, NodeMonitorGracePeriod: f.nodeGrace,
+		Agents: f.agents,
 	}
 	var err error
 	if len(f.machines) > 0 {

@@ -12,9 +12,12 @@ import (
 // width is that of a plain terminal.
 const width = 80
 
+// podWidth leaves the other columns what they need.
+const podWidth = 23
+
 // print writes the table and the reasons.
 func (d *demo) print() {
-	fmt.Fprintf(d.Out, "\n%-34s %-12s %-22s %s\n", "POD", "NODE", "CARDS", "STATUS")
+	fmt.Fprintf(d.Out, "\n%-*s %-11s %-17s %-17s %s\n", podWidth, "POD", "NODE", "RECORD", "CONTAINERS SEE", "STATUS")
 	for _, r := range d.pods {
 		cards := "?"
 		if h, err := recordOf(r.pod, d.names); err == nil {
@@ -28,7 +31,7 @@ func (d *demo) print() {
 		if r.wrong != "" {
 			status += " !"
 		}
-		fmt.Fprintf(d.Out, "%-34s %-12s %-22s %s\n", shorten(podName(r.pod), 34), shorten(node, 12), cards, status)
+		fmt.Fprintf(d.Out, "%-*s %-11s %-17s %-17s %s\n", podWidth, shorten(podName(r.pod), podWidth), shorten(node, 11), cards, d.seen(r.pod), status)
 	}
 	for _, r := range d.pods {
 		reason, waits := waitingReason(r.pod)
@@ -39,6 +42,18 @@ func (d *demo) print() {
 		indent(d.Out, reason)
 	}
 	fmt.Fprintln(d.Out)
+}
+
+// seen is the column of what containers see.
+func (d *demo) seen(p *corev1.Pod) string {
+	if !d.Agents {
+		return "-"
+	}
+	h, err := seenBy(p, d.names)
+	if err != nil {
+		return "?"
+	}
+	return h.String()
 }
 
 // podName leaves out the namespace everybody is in.

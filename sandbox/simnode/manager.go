@@ -30,6 +30,10 @@ type Options struct {
 	Workers int
 	// Now is the clock of pod lifetimes; nil means time.Now.
 	Now func() time.Time
+	// AgentClient, if set, makes each node run the real node agent beside an imitation of kubelet's device
+	// manager, over real sockets; it returns the client of a node's agent. Without it nodes write what an
+	// agent would, which is enough for a scheduler and light enough for thousands of nodes.
+	AgentClient func(ctx context.Context, node string) (kubernetes.Interface, error)
 }
 
 // Manager runs simulated nodes: one informer and one queue serve all of them. A node is served by one
@@ -45,6 +49,11 @@ type Manager struct {
 	synced     chan struct{}
 	addresses  atomic.Int64
 
+	// agents counts agents that run, until endAgents.
+	agents    sync.WaitGroup
+	living    context.Context
+	endAgents context.CancelFunc
+
 	// mu guards nodes.
 	mu    sync.Mutex
 	nodes map[string]*node
@@ -59,6 +68,9 @@ func NewManager(client kubernetes.Interface, o Options) *Manager {
 	}
 	if o.Workers == 0 {
 		o.Workers = 4
+		if o.AgentClient != nil {
+			o.Workers = 16 // starting a container waits for the agent
+		}
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -69,6 +81,7 @@ func NewManager(client kubernetes.Interface, o Options) *Manager {
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](10*time.Millisecond, 2*time.Second)),
 		factory: informers.NewSharedInformerFactory(client, 0),
 	}
+	m.living, m.endAgents = context.WithCancel(context.Background())
 	m.pods = m.factory.Core().V1().Pods().Informer()
 	m.nodeLister = m.factory.Core().V1().Nodes().Lister()
 	// Neither call can fail on an informer that was just made.
@@ -109,7 +122,11 @@ func (m *Manager) enqueue(name string) {
 // in the cluster.
 func (m *Manager) Run(ctx context.Context) {
 	var wg sync.WaitGroup
-	defer wg.Wait()
+	defer func() {
+		wg.Wait()
+		m.endAgents()
+		m.agents.Wait()
+	}()
 	m.factory.Start(ctx.Done())
 	defer m.factory.Shutdown()
 	for _, ok := range m.factory.WaitForCacheSync(ctx.Done()) {
@@ -175,6 +192,11 @@ func (m *Manager) Add(ctx context.Context, machine Machine) error {
 	n := &node{Machine: machine, manager: m, names: m.options.Names}
 	if err := n.register(ctx); err != nil {
 		return fmt.Errorf("node %s: %w", machine.Name, err)
+	}
+	if m.options.AgentClient != nil {
+		if err := n.startAgent(ctx); err != nil {
+			return fmt.Errorf("node %s: %w", machine.Name, err)
+		}
 	}
 	m.mu.Lock()
 	_, twice := m.nodes[machine.Name]

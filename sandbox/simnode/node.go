@@ -29,6 +29,8 @@ type node struct {
 	admitted map[types.UID]bool
 	// restartSeen is the version of the Node whose wish to restart was carried out.
 	restartSeen string
+	// real is the node's agent and the kubelet it talks to; nil where the node writes what an agent would.
+	real *realAgent
 }
 
 func (n *node) address() string { return fmt.Sprintf("198.19.%d.%d", n.index/250, n.index%250+1) }
@@ -40,14 +42,18 @@ func (n *node) register(ctx context.Context) error {
 		return err
 	}
 	cards := newNodeCards(n.Devices, n.names, true, nil)
+	offered := n.resources(cards.total())
+	if n.manager.options.AgentClient != nil {
+		devices, offered = "", n.resources(units{}) // the agent will tell
+	}
 	want := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: n.Name, Labels: n.labels(n.names),
 			Annotations: map[string]string{n.names.DevicesKey: devices},
 		},
 		Status: corev1.NodeStatus{
-			Capacity:    n.resources(cards.total()),
-			Allocatable: n.resources(cards.total()),
+			Capacity:    offered,
+			Allocatable: offered,
 			Addresses:   []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: n.address()}, {Type: corev1.NodeHostName, Address: n.Name}},
 			NodeInfo: corev1.NodeSystemInfo{
 				Architecture: "amd64", OperatingSystem: "linux", KubeletVersion: "v1.37.2", OSImage: "gcu-sandbox",
@@ -55,6 +61,9 @@ func (n *node) register(ctx context.Context) error {
 			},
 			Conditions: readyConditions(time.Now()),
 		},
+	}
+	if devices == "" {
+		want.Annotations = nil
 	}
 	nodes := n.manager.client.CoreV1().Nodes()
 	if err := n.renewLease(ctx, time.Now()); err != nil {
@@ -97,7 +106,16 @@ func (n *node) sync(ctx context.Context) (time.Duration, error) {
 	}
 	if fault.Stop {
 		n.admitted = nil
+		if n.real != nil {
+			n.real.kubelet.Down()
+			n.real.down = true
+		}
 		return 0, nil
+	}
+	if n.real != nil {
+		if ok, err := n.real.up(fault); !ok || err != nil {
+			return again, err
+		}
 	}
 	devices := fault.apply(n.Devices)
 	all, err := n.manager.podsOf(n.Name)
@@ -107,6 +125,11 @@ func (n *node) sync(ctx context.Context) (time.Duration, error) {
 	if fault.Restart || fault.Reboot {
 		if n.restartSeen == obj.ResourceVersion {
 			return 0, nil // done: the informer is behind
+		}
+		if n.real != nil {
+			if err := n.real.restart(fault.Reboot); err != nil {
+				return 0, err
+			}
 		}
 		if err := n.restart(ctx, all, devices, fault); err != nil {
 			return 0, err
@@ -118,7 +141,11 @@ func (n *node) sync(ctx context.Context) (time.Duration, error) {
 	if err := n.report(ctx, obj, devices, live); err != nil {
 		return 0, err
 	}
-	return n.syncPods(ctx, obj, devices, all)
+	after, err := n.syncPods(ctx, obj, devices, all)
+	if n.real != nil && (after == 0 || after > again) {
+		after = again // kubelet's lists change without an event of the API
+	}
+	return after, err
 }
 
 // syncPods serves the pods in the order in which kubelet would: those it has taken, then by age.
@@ -139,6 +166,7 @@ func (n *node) syncPods(ctx context.Context, obj *corev1.Node, devices contract.
 			fresh = append(fresh, p)
 		}
 	}
+	n.dropGone(pods)
 	maps.DeleteFunc(n.admitted, func(uid types.UID, _ bool) bool { return !seen[uid] })
 	slices.SortFunc(fresh, byAge)
 
@@ -150,7 +178,7 @@ func (n *node) syncPods(ctx context.Context, obj *corev1.Node, devices contract.
 		}
 		cards := newNodeCards(devices, n.names, n.sharing(obj), taken)
 		status := start(p, address{n.address(), n.manager.nextAddress()}, n.manager.options.Now())
-		if why := admit(p, obj, n.resources(units{}), cards, taken, n.names); why != nil {
+		if why := n.admit(p, obj, cards, taken); why != nil {
 			status = refused(p, why, n.manager.options.Now())
 		} else {
 			n.admitted[p.UID] = true
@@ -163,7 +191,12 @@ func (n *node) syncPods(ctx context.Context, obj *corev1.Node, devices contract.
 			continue // just admitted: its event brings us back
 		}
 		s := next(p, n.manager.options.Now())
-		errs = append(errs, n.do(ctx, p, s))
+		current, err := n.startContainers(ctx, p, s.status)
+		if current == nil || err != nil {
+			errs = append(errs, err)
+			continue // kubelet tries again
+		}
+		errs = append(errs, n.do(ctx, current, s))
 		if s.after > 0 && (wake == 0 || s.after < wake) {
 			wake = s.after
 		}
@@ -208,7 +241,7 @@ func (n *node) restart(ctx context.Context, pods []*corev1.Pod, devices contract
 		if finished(p) || p.Status.StartTime == nil || p.DeletionTimestamp != nil {
 			continue
 		}
-		if why := readmit(p, devices, n.names, f.Reboot); why != nil {
+		if why := n.readmit(p, devices, f.Reboot); why != nil {
 			errs = append(errs, n.writeStatus(ctx, p, refused(p, why, now)))
 		} else if f.Reboot {
 			errs = append(errs, n.writeStatus(ctx, p, restarted(p, now)))
@@ -230,7 +263,7 @@ func (n *node) report(ctx context.Context, obj *corev1.Node, devices contract.No
 	if err != nil {
 		return err
 	}
-	if obj.Annotations[n.names.DevicesKey] != text {
+	if n.real == nil && obj.Annotations[n.names.DevicesKey] != text {
 		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{n.names.DevicesKey: text}}})
 		if err != nil {
 			return err
@@ -242,6 +275,9 @@ func (n *node) report(ctx context.Context, obj *corev1.Node, devices contract.No
 	cards := newNodeCards(devices, n.names, n.sharing(obj), live)
 	capacity := n.resources(newNodeCards(devices, n.names, true, nil).total())
 	alloc := n.resources(allocatable(cards.free(), live, n.names))
+	if n.real != nil {
+		capacity, alloc = n.resources(n.real.capacity(n.names)), n.resources(n.real.allocatable(n.names))
+	}
 	if equal(obj.Status.Capacity, capacity) && equal(obj.Status.Allocatable, alloc) {
 		return nil
 	}
