@@ -68,6 +68,9 @@ func (a *Agent) look(state eflib.State, samples []eflib.Sample, errs []error) {
 		a.saveHealth(history)
 	}
 	for _, c := range changes {
+		if first && c.Kind == health.Appeared {
+			continue // the cards of a node are no news
+		}
 		a.tell(c)
 	}
 	if changed {

@@ -61,6 +61,7 @@ func (a *Agent) readNode(ctx context.Context) {
 		return
 	}
 	a.takeNode(node)
+	a.openCordons(ctx, node, time.Now())
 	if a.o.Engine != nil {
 		err := a.o.Engine.Resolves(ctx, node.Status.NodeInfo.ContainerRuntimeVersion, a.o.CDIDir)
 		a.mu.Lock()

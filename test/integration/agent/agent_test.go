@@ -309,3 +309,27 @@ func TestEngineWithoutCDI(t *testing.T) {
 		t.Errorf("condition says %q", m)
 	}
 }
+
+// A card that is closed until a time opens by itself.
+func TestCordonEnds(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, nil)
+	n.allocatable(128, 64, 4)
+	until := time.Now().Add(time.Hour)
+	cordon := func(c contract.Cordon) {
+		text, err := contract.EncodeCordon(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.annotate(names.CordonKey, text)
+	}
+	cordon(contract.Cordon{Cards: []contract.CordonedCard{{Minor: 1, Until: &until}, {Minor: 2, Reason: "fan"}}})
+	n.allocatable(64, 32, 2)
+	until = time.Now().Add(-time.Second)
+	cordon(contract.Cordon{Cards: []contract.CordonedCard{{Minor: 1, Until: &until}, {Minor: 2, Reason: "fan"}}})
+	n.allocatable(96, 48, 3)
+	n.event("", "card 1 takes pods again")
+	if c, err := contract.DecodeCordon(n.object().Annotations[names.CordonKey]); err != nil || len(c.Cards) != 1 || c.Cards[0].Minor != 2 {
+		t.Errorf("cordon %+v, %v", c, err)
+	}
+}

@@ -30,9 +30,13 @@ func (n *node) initialized(pod *v1.Pod) {
 	}
 }
 
-func (n *node) label(key, value string) {
+func (n *node) label(key, value string) { n.t.Helper(); n.set("labels", key, value) }
+
+func (n *node) annotate(key, value string) { n.t.Helper(); n.set("annotations", key, value) }
+
+func (n *node) set(what, key, value string) {
 	n.t.Helper()
-	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, key, value)
+	patch := fmt.Sprintf(`{"metadata":{%q:{%q:%q}}}`, what, key, value)
 	if _, err := admin.CoreV1().Nodes().Patch(n.t.Context(), n.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		n.t.Fatal(err)
 	}
