@@ -86,6 +86,15 @@ type Arbiter struct {
 	// kubelet's checkpoint, and get into the book when their container starts.
 	pending sync.Mutex
 	unkept  []contract.BookTicket
+
+	// onStep is called between any two things that outlive the process; tests end it there.
+	onStep func(step string)
+}
+
+func (a *Arbiter) step(name string) {
+	if a.onStep != nil {
+		a.onStep(name)
+	}
 }
 
 // Open reads the node's book and watches the folder of CDI files.
@@ -120,6 +129,7 @@ func (a *Arbiter) issue(ctx context.Context, resource string, ids []string) stri
 	a.pending.Lock()
 	defer a.pending.Unlock()
 	a.unkept = append(a.unkept, t)
+	a.step("Allocate: before the book")
 	err := a.book.update(func(b *contract.Book) (bool, error) {
 		for _, t := range a.unkept {
 			if ticketAt(b, t.Name) < 0 { // its container may have started meanwhile
@@ -134,6 +144,7 @@ func (a *Arbiter) issue(ctx context.Context, resource string, ids []string) stri
 		return t.Name
 	}
 	a.unkept = nil
+	a.step("Allocate: after the book")
 	return t.Name
 }
 

@@ -45,25 +45,30 @@ func (a *Arbiter) grant(ctx context.Context, p *Plugin, pod *v1.Pod, holders []k
 	if err != nil {
 		return err
 	}
+	a.step("PreStart: before the book")
 	if err := a.enter(ctx, p.resource, pod, rec, containers, ids, &m); err != nil {
 		return named(refuse(CauseTicket, podName(pod), holders[0].Container, err), holders[0].Container)
 	}
 	var names []string
 	for _, c := range containers {
 		for _, name := range c.tickets {
+			a.step("PreStart: before a ticket's file")
 			if err := a.tickets.write(name, rec.cards[c.container], devices); err != nil {
 				return refuse(CauseTicket, podName(pod), c.container, err)
 			}
 			names = append(names, name)
 		}
 	}
+	a.step("PreStart: after the files")
 	if err := a.tickets.resolve(ctx, names); err != nil {
 		return refuse(CauseTicket, podName(pod), holders[0].Container, err)
 	}
 	klog.FromContext(ctx).V(2).Info("Cards given", "pod", klog.KObj(pod), "container", holders[0].Container, "cards", len(rec.cards[holders[0].Container]))
+	a.step("PreStart: before the pod is marked")
 	if a.o.Assigned != nil && a.complete(pod.UID, rec) {
 		a.o.Assigned(ctx, pod)
 	}
+	a.step("PreStart: before the answer")
 	return nil
 }
 
@@ -277,5 +282,6 @@ func (a *Arbiter) dropPods(gone map[string]bool) error {
 	if err != nil {
 		return err
 	}
+	a.step("Collect: between book and files")
 	return a.tickets.remove(names)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 	"tags.cncf.io/container-device-interface/pkg/cdi"
 
 	"github.com/topscloud/topscloud/deviceplugin/kubelet"
@@ -92,9 +94,47 @@ type node struct {
 	arbiter *plugin.Arbiter
 	stop    func()
 
+	// killAt ends the agent at a step; empty never.
+	killAt string
+
 	mu       sync.Mutex
 	assigned []types.UID
 	refused  []*plugin.Refusal
+}
+
+// killable is a plugin whose process may die in a call: the call fails, and so does every later one.
+type killable struct {
+	kubelet.Plugin
+	dead *atomic.Bool
+}
+
+var errKilled = errors.New("the agent was killed")
+
+func (k *killable) guard(err *error) {
+	switch r := recover(); r {
+	case nil:
+	case errKilled:
+		k.dead.Store(true)
+		*err = errKilled
+	default:
+		panic(r)
+	}
+}
+
+func (k *killable) Allocate(ctx context.Context, ids []string) (out *pluginapi.ContainerAllocateResponse, err error) {
+	if k.dead.Load() {
+		return nil, errKilled
+	}
+	defer k.guard(&err)
+	return k.Plugin.Allocate(ctx, ids)
+}
+
+func (k *killable) PreStart(ctx context.Context, ids []string) (err error) {
+	if k.dead.Load() {
+		return errKilled
+	}
+	defer k.guard(&err)
+	return k.Plugin.PreStart(ctx, ids)
 }
 
 func newNode(t *testing.T, cards int) *node {
@@ -160,13 +200,25 @@ func (n *node) startAgent() {
 		n.t.Logf("restore: %v", err)
 	}
 	n.arbiter = a
+	dead := &atomic.Bool{}
+	plugin.OnStep(a, func(step string) {
+		n.mu.Lock()
+		kill := n.killAt == step
+		if kill {
+			n.killAt = ""
+		}
+		n.mu.Unlock()
+		if kill {
+			panic(errKilled)
+		}
+	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	for kind, devices := range n.devices {
 		p := a.Plugin(kind)
 		s, err := kubelet.New(kubelet.Options{
 			Resource: p.Resource(), Dir: n.kubelet.PluginDir(), Prefix: "enflamegcushare", Instance: fmt.Sprintf("%s-%d", kind, time.Now().UnixNano()),
-			Plugin: p, Devices: devices, Settle: 20 * time.Millisecond,
+			Plugin: &killable{p, dead}, Devices: devices, Settle: 20 * time.Millisecond,
 		})
 		if err != nil {
 			n.t.Fatal(err)
