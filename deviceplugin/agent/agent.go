@@ -134,6 +134,9 @@ func (a *Agent) Run(ctx context.Context) error {
 
 	wg.Go(func() { a.watchCards(ctx) })
 	wg.Go(func() { a.watchNode(ctx) })
+	if a.o.NRISocket != "" {
+		wg.Go(func() { a.watchNRI(ctx) })
+	}
 	// Nothing is registered before it is known what is held: pods, and the cards' names.
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) || !a.waitLooked(ctx) {
 		return nil // ended while waiting

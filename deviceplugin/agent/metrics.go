@@ -18,7 +18,7 @@ type Metrics struct {
 	adopted, evictions, nodeWrites          prometheus.Counter
 	freeUnits, countedUnits, offered        *prometheus.GaugeVec
 	cardMiB, heldMiB, usable                *prometheus.GaugeVec
-	advisory                                prometheus.Gauge
+	advisory, nri                           prometheus.Gauge
 }
 
 // NewMetrics returns metrics that nobody collects yet.
@@ -49,6 +49,7 @@ func NewMetrics() *Metrics {
 	m.heldMiB = gauges("card_held_mib", "Memory of a card that is promised to pods.", "minor_number", "uuid")
 	m.usable = gauges("card_usable", "1 if a card is given to new pods, else 0.", "minor_number", "uuid")
 	m.advisory = gauges("memory_limit_advisory", "1 if the memory a container may use is told to it and not enforced.").WithLabelValues()
+	m.nri = gauges("nri_connected", "1 while each container's cards are compared with its record once more by the engine's NRI.").WithLabelValues()
 	m.advisory.Set(1) // no published driver enforces it
 	return m
 }

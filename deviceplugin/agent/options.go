@@ -57,6 +57,9 @@ type Options struct {
 	HealthInterval time.Duration
 	// Engine tells whether the container engine resolves CDI names; nil takes it for granted.
 	Engine EngineProbe
+	// NRISocket is the engine's NRI socket, where containers are looked at once more; empty does not look. It
+	// need not exist.
+	NRISocket string
 	// RefusedFor is how long a pod is refused before it is evicted, 2 min when 0.
 	RefusedFor time.Duration
 	// NodeInterval is how often the Node object is read, 15 s when 0.

@@ -21,15 +21,15 @@ import (
 
 // flags are the command's flags. Their environment variables are for the manifests of older releases.
 type flags struct {
-	node, kubeconfig, hostRoot, stateDir, kubeletDir, cdiDir, criSocket, listen, instance string
-	deviceSource, machine, controlFile, unit, unrecorded, healthCheck                     string
-	sliceCount                                                                            int64
-	passDeviceSpecs                                                                       bool
-	resources                                                                             []string
-	healthInterval                                                                        time.Duration
-	verbosity                                                                             int
-	engineCheck                                                                           bool
-	kubeQPS                                                                               float32
+	node, kubeconfig, hostRoot, stateDir, kubeletDir, cdiDir, criSocket, nriSocket, listen, instance string
+	deviceSource, machine, controlFile, unit, unrecorded, healthCheck                                string
+	sliceCount                                                                                       int64
+	passDeviceSpecs                                                                                  bool
+	resources                                                                                        []string
+	healthInterval                                                                                   time.Duration
+	verbosity                                                                                        int
+	engineCheck                                                                                      bool
+	kubeQPS                                                                                          float32
 }
 
 func (f *flags) add(set *pflag.FlagSet, getenv func(string) string) {
@@ -41,6 +41,7 @@ func (f *flags) add(set *pflag.FlagSet, getenv func(string) string) {
 	set.StringVar(&f.kubeletDir, "kubelet-dir", "/var/lib/kubelet", "kubelet's folder, with device-plugins and pod-resources")
 	set.StringVar(&f.cdiDir, "cdi-dir", "/var/run/cdi", "where CDI files of tickets go")
 	set.StringVar(&f.criSocket, "cri-socket", "/run/containerd/containerd.sock", "the engine's socket, to ask whether CDI is on; need not exist")
+	set.StringVar(&f.nriSocket, "nri-socket", "/var/run/nri/nri.sock", "the engine's NRI socket, to compare each container's cards with its record once more; need not exist")
 	set.BoolVar(&f.engineCheck, "engine-check", true, "offer shares only when the engine is known to resolve CDI names")
 	set.StringVar(&f.listen, "listen", ":9401", "address of /metrics, /healthz and /readyz; empty serves none")
 	set.StringVar(&f.instance, "instance", first(getenv("POD_UID"), strconv.Itoa(os.Getpid())), "tells this process's sockets from those of another agent of this node")
@@ -80,7 +81,7 @@ func (f *flags) agentOptions() (agent.Options, error) {
 		PodResources: filepath.Join(f.kubeletDir, "pod-resources", "kubelet.sock"),
 		CDIDir:       f.cdiDir, StateDir: f.stateDir, HostRoot: f.hostRoot, Instance: f.instance,
 		SliceCount: f.sliceCount, PassDeviceSpecs: f.passDeviceSpecs, Unrecorded: f.unrecorded,
-		HealthInterval: f.healthInterval,
+		HealthInterval: f.healthInterval, NRISocket: f.nriSocket,
 	}
 	if f.node == "" {
 		return o, errors.New("--node-name: want the name of this node's Node object")
