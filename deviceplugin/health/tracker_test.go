@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/topscloud/topscloud/deviceplugin/health"
 	"github.com/topscloud/topscloud/eflib"
 )
@@ -492,7 +494,7 @@ func TestMessagesAreSteady(t *testing.T) {
 	h := newHost(t, "s60x8", health.Options{})
 	h.edit = map[int]func(*eflib.Sample){3: hot(101)}
 	h.update(h.look("ecc-double-bit 3 1"))
-	before := h.card(3)
+	before, past := h.card(3), h.tracker.History()
 	h.now = h.now.Add(ten)
 	h.edit[3] = hot(97)
 	if changes := h.update(h.look("ecc-double-bit 3 1")); len(changes) > 0 {
@@ -500,6 +502,10 @@ func TestMessagesAreSteady(t *testing.T) {
 	}
 	if after := h.card(3); before.Problem() != after.Problem() || before.Problem() == "" {
 		t.Errorf("%q became %q", before.Problem(), after.Problem())
+	}
+	// Or the agent would write a file at every look.
+	if diff := cmp.Diff(past, h.tracker.History()); diff != "" {
+		t.Errorf("the history changed:\n%s", diff)
 	}
 }
 

@@ -8,9 +8,10 @@ import (
 
 	"github.com/topscloud/topscloud/internal/contract"
 	"github.com/topscloud/topscloud/runtime/cdi"
+	"github.com/topscloud/topscloud/runtime/target"
 )
 
-func newCDI(o *options) *cobra.Command {
+func newCDI(o *target.Target) *cobra.Command {
 	var dir string
 	var removeLast bool
 	cmd := &cobra.Command{Use: "cdi", Short: "The CDI spec of the host's cards"}
@@ -18,7 +19,7 @@ func newCDI(o *options) *cobra.Command {
 
 	write := func(use, short string) *cobra.Command {
 		sub := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			h, err := o.host()
+			h, err := o.Host()
 			if err != nil {
 				return err
 			}
@@ -49,7 +50,7 @@ func newCDI(o *options) *cobra.Command {
 	refresh.PreRun = func(*cobra.Command, []string) { removeLast = true }
 
 	list := &cobra.Command{Use: "list", Short: "The devices that an engine can resolve, with their files", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		h, err := o.host()
+		h, err := o.Host()
 		if err != nil {
 			return err
 		}
@@ -60,7 +61,7 @@ func newCDI(o *options) *cobra.Command {
 		return err
 	}}
 	check := &cobra.Command{Use: "check", Short: "Compare the spec with the host; the exit code is 1 if they differ", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		h, err := o.host()
+		h, err := o.Host()
 		if err != nil {
 			return err
 		}

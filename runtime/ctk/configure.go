@@ -11,6 +11,7 @@ import (
 	"github.com/topscloud/topscloud/runtime/engine/containerd"
 	"github.com/topscloud/topscloud/runtime/engine/crio"
 	"github.com/topscloud/topscloud/runtime/engine/docker"
+	"github.com/topscloud/topscloud/runtime/target"
 )
 
 // known is an engine that can be configured.
@@ -42,7 +43,7 @@ type configureFlags struct {
 	dryRun, unconfigure, setDefault bool
 }
 
-func newConfigure(o *options) *cobra.Command {
+func newConfigure(o *target.Target) *cobra.Command {
 	var f configureFlags
 	cmd := &cobra.Command{
 		Use:   "configure",
@@ -60,7 +61,7 @@ func newConfigure(o *options) *cobra.Command {
 	return cmd
 }
 
-func configure(cmd *cobra.Command, o *options, f configureFlags) error {
+func configure(cmd *cobra.Command, o *target.Target, f configureFlags) error {
 	var names []string
 	var chosen known
 	for _, e := range engines() {
@@ -75,13 +76,13 @@ func configure(cmd *cobra.Command, o *options, f configureFlags) error {
 	if err := oneOf("cgroup-driver", f.driver, driverAuto, driverInherit, doctor.Systemd, doctor.Cgroupfs); err != nil {
 		return err
 	}
-	options := engine.Options{Root: o.hostRoot, RuntimePath: f.runtimePath, SetAsDefault: f.setDefault}
+	options := engine.Options{Root: o.Root, RuntimePath: f.runtimePath, SetAsDefault: f.setDefault}
 	if !cmd.Flags().Changed("set-as-default") {
 		options.SetAsDefault = chosen.isDefault
 	}
 	driver := f.driver
 	if driver == driverAuto {
-		kubelet, err := doctor.FindKubelet(o.hostRoot)
+		kubelet, err := doctor.FindKubelet(o.Root)
 		if err != nil {
 			return fmt.Errorf("kubelet's cgroup driver: %w (choose one with --cgroup-driver)", err)
 		}

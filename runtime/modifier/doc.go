@@ -22,5 +22,6 @@
 //
 // A value out of the grammar, or with cards the host does not have, where the asking counts. A path that
 // leads out of the root file system, or into a volume of the container: a mount point made there would be
-// a file in somebody else's folder. Two different values of ENFLAME_VISIBLE_DEVICES.
+// a file in somebody else's folder. A root file system outside of the bundle that is named by a relative
+// path. Two different values of ENFLAME_VISIBLE_DEVICES.
 package modifier

@@ -21,6 +21,8 @@ import (
 type Modifier struct {
 	Host     *host.Host
 	Settings settings.Runtime
+	// Preview leaves the host as it is: links in /dev/char that are missing are not made.
+	Preview bool
 }
 
 // Outcome is what was decided about a container.
@@ -68,12 +70,44 @@ func (m *Modifier) Apply(ctx context.Context, bundle string, text []byte) ([]byt
 	if err != nil {
 		return nil, out, err
 	}
-	root := rootOf(bundle, &v)
-	var e edits
-	if out.Cards, out.LeftOut, err = m.addCards(ctx, root, &v, selection, &e); err != nil {
+	return m.give(ctx, bundle, text, &v, selection, out)
+}
+
+// ErrGiven means that the spec of a container has cards already.
+var ErrGiven = errors.New("the spec has cards already")
+
+// Give edits the spec of the container in a bundle as if it had asked for a selection and its asking
+// counted: the caller is whoever makes the container. What its environment asks for does not matter.
+func (m *Modifier) Give(ctx context.Context, bundle string, text []byte, selection visible.Selection) ([]byte, Outcome, error) {
+	var v view
+	if err := json.Unmarshal(text, &v); err != nil {
+		return nil, Outcome{}, fmt.Errorf("read spec: %w", err)
+	}
+	out := Outcome{Asked: selection.String(), Reason: "the caller says so"}
+	if selection.Void() {
+		return text, out, nil
+	}
+	names, err := contract.NewNames(m.Host.Files.Resource)
+	if err != nil {
 		return nil, out, err
 	}
-	if err := m.addUtilities(root, &v, &e); err != nil {
+	if v.given(names, m.Host.Files.Card) {
+		return nil, out, ErrGiven
+	}
+	return m.give(ctx, bundle, text, &v, selection, out)
+}
+
+// give edits the spec for a selection that counts.
+func (m *Modifier) give(ctx context.Context, bundle string, text []byte, v *view, selection visible.Selection, out Outcome) ([]byte, Outcome, error) {
+	root, err := rootOf(bundle, v)
+	if err != nil {
+		return nil, out, err
+	}
+	var e edits
+	if out.Cards, out.LeftOut, err = m.addCards(ctx, root, v, selection, &e); err != nil {
+		return nil, out, err
+	}
+	if err := m.addUtilities(root, v, &e); err != nil {
 		return nil, out, err
 	}
 	spec := object{}
@@ -88,12 +122,16 @@ func (m *Modifier) Apply(ctx context.Context, bundle string, text []byte) ([]byt
 	return edited, out, err
 }
 
-// rootOf returns the folder of the container's root file system.
-func rootOf(bundle string, v *view) string {
-	if filepath.IsAbs(v.Root.Path) {
-		return v.Root.Path
+// rootOf returns the folder of the container's root file system. An engine names it by its whole path, or
+// by one inside the bundle; a relative path that climbs out of the bundle is nobody's.
+func rootOf(bundle string, v *view) (string, error) {
+	switch {
+	case filepath.IsAbs(v.Root.Path):
+		return v.Root.Path, nil
+	case v.Root.Path != "" && !filepath.IsLocal(v.Root.Path):
+		return "", fmt.Errorf("root %s leads out of the bundle: %w", v.Root.Path, host.ErrEscape)
 	}
-	return filepath.Join(bundle, v.Root.Path)
+	return filepath.Join(bundle, v.Root.Path), nil
 }
 
 // addCards adds the cards that are asked for, and what every container with cards has.
@@ -129,6 +167,9 @@ func (m *Modifier) addCards(ctx context.Context, root string, v *view, s visible
 	for _, node := range nodes {
 		if err := addNode(v, node, e); err != nil {
 			return nil, leftOut, err
+		}
+		if m.Preview {
+			continue
 		}
 		if err := m.Host.MakeCharLink(node); err != nil {
 			return nil, leftOut, err

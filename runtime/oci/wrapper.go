@@ -16,6 +16,7 @@ import (
 
 	"github.com/topscloud/topscloud/eflib/sysfs"
 	"github.com/topscloud/topscloud/internal/contract"
+	"github.com/topscloud/topscloud/runtime/bundle"
 	"github.com/topscloud/topscloud/runtime/host"
 	"github.com/topscloud/topscloud/runtime/modifier"
 	"github.com/topscloud/topscloud/runtime/settings"
@@ -81,12 +82,11 @@ func (w *Wrapper) run(ctx context.Context, c call) error {
 
 // edit edits the spec of the bundle, if it is to be edited.
 func (w *Wrapper) edit(ctx context.Context, root string, s settings.Settings, c call) error {
-	bundle, err := filepath.Abs(c.bundle)
+	dir, err := filepath.Abs(c.bundle)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(bundle, "config.json")
-	text, err := os.ReadFile(path)
+	text, err := bundle.Read(dir)
 	if err != nil {
 		return err
 	}
@@ -100,14 +100,14 @@ func (w *Wrapper) edit(ctx context.Context, root string, s settings.Settings, c 
 	}
 	m := modifier.Modifier{Settings: s.Runtime,
 		Host: &host.Host{Root: root, Files: files, Cards: sysfs.New(os.DirFS(root)), Stat: w.Stat}}
-	edited, outcome, err := m.Apply(ctx, bundle, text)
+	edited, outcome, err := m.Apply(ctx, dir, text)
 	if logErr := debug(s.DebugFile(), c, outcome, err); logErr != nil {
 		fmt.Fprintf(w.Stderr, "enflame-container-runtime: %v\n", logErr) // no reason not to start a container
 	}
 	if err != nil || !outcome.Changed {
 		return err
 	}
-	return replace(path, edited)
+	return bundle.Replace(dir, edited)
 }
 
 // debug writes what was decided to the log, if there is one.
@@ -152,26 +152,4 @@ func report(c call, failure error) error {
 	}
 	_, err = fmt.Fprintln(file, line)
 	return errors.Join(err, file.Close())
-}
-
-// replace puts a new text into a file in one step, with the old one's permissions. The engine made the
-// bundle for this one call, so there is nothing to keep over a power loss.
-func replace(path string, text []byte) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	temp, err := os.CreateTemp(filepath.Dir(path), ".config-*.json")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(text)
-	err = errors.Join(err, temp.Chmod(info.Mode().Perm()), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
-	}
-	return nil
 }
