@@ -30,6 +30,10 @@ kube: $(BIN)/gcu-sandbox ## Build the real control plane into the cache, if it i
 kube-oldest: kube ## Build the oldest supported control plane into the cache, for one test
 	@$(BIN)/gcu-sandbox binaries --oldest
 
+.PHONY: kube-node
+kube-node: kube ## Build kubelet and containerd into the cache, for the tests on a real node
+	@$(BIN)/gcu-sandbox binaries --node
+
 .PHONY: $(BIN)/gcu-sandbox
 $(BIN)/gcu-sandbox:
 	@mkdir -p $(BIN)
