@@ -14,6 +14,8 @@ const (
 	adminUser     = "gcu-sandbox-admin"
 	simNodesUser  = "gcu-sandbox-nodes"
 	schedulerUser = "system:serviceaccount:kube-system:gcu-scheduler"
+	// kubeletClientUser is the API server towards kubelets.
+	kubeletClientUser = "kube-apiserver-kubelet-client"
 )
 
 // serviceAccountGroups are the groups the API server gives a token of a service account in
@@ -40,6 +42,29 @@ func (s *Sandbox) ConfigFor(user string, groups ...string) (*rest.Config, error)
 func (s *Sandbox) ConfigForServiceAccount(namespace, name string) (*rest.Config, error) {
 	return s.ConfigFor("system:serviceaccount:"+namespace+":"+name,
 		"system:serviceaccounts", "system:serviceaccounts:"+namespace)
+}
+
+// NodeCredentials are the files with which a kubelet joins the cluster.
+type NodeCredentials struct {
+	// Kubeconfig makes it the node, with the rights the Node authorizer gives.
+	Kubeconfig string
+	// Cert and Key are what it serves with, CA the authority of clients.
+	Cert, Key, CA string
+}
+
+// Join issues the credentials of a node that is reached at 127.0.0.1. Nothing else has to be done for a kubelet to
+// register.
+func (s *Sandbox) Join(node string) (NodeCredentials, error) {
+	c := NodeCredentials{Kubeconfig: s.layout.Config("node-" + node + ".kubeconfig"), CA: s.authority.CAFile()}
+	if err := s.writeKubeconfig(c.Kubeconfig, "system:node:"+node, "system:nodes"); err != nil {
+		return NodeCredentials{}, err
+	}
+	server, err := s.authority.Server("system:node:"+node, node)
+	if err != nil {
+		return NodeCredentials{}, err
+	}
+	c.Cert, c.Key, err = s.authority.Write("node-"+node, server)
+	return c, err
 }
 
 // writeKubeconfig writes a self-contained kubeconfig for a user.
