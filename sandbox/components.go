@@ -116,7 +116,10 @@ func (s *Sandbox) apiServerSpec() (process.Spec, error) {
 	if s.options.RuntimeConfig != "" {
 		args = append(args, "--runtime-config="+s.options.RuntimeConfig)
 	}
-	return s.spec(APIServer, s.options.Binaries.Path(binaries.APIServer), s.gates(args)), nil
+	spec := s.spec(APIServer, s.options.Binaries.Path(binaries.APIServer), s.gates(args))
+	// Whom it asks is on this machine, kubelets that are not on loopback included.
+	spec.Env = []string{"NO_PROXY=*", "no_proxy=*"}
+	return spec, nil
 }
 
 func (s *Sandbox) controllerManagerSpec() (process.Spec, error) {

@@ -52,14 +52,14 @@ type NodeCredentials struct {
 	Cert, Key, CA string
 }
 
-// Join issues the credentials of a node that is reached at 127.0.0.1. Nothing else has to be done for a kubelet to
-// register.
-func (s *Sandbox) Join(node string) (NodeCredentials, error) {
+// Join issues the credentials of a node that is reached at loopback or at one of the hosts. Nothing else has to be done
+// for a kubelet to register.
+func (s *Sandbox) Join(node string, hosts ...string) (NodeCredentials, error) {
 	c := NodeCredentials{Kubeconfig: s.layout.Config("node-" + node + ".kubeconfig"), CA: s.authority.CAFile()}
 	if err := s.writeKubeconfig(c.Kubeconfig, "system:node:"+node, "system:nodes"); err != nil {
 		return NodeCredentials{}, err
 	}
-	server, err := s.authority.Server("system:node:"+node, node)
+	server, err := s.authority.Server("system:node:"+node, append([]string{node}, hosts...)...)
 	if err != nil {
 		return NodeCredentials{}, err
 	}

@@ -6,7 +6,7 @@
 // Start returns when the node is Ready. Everything is below one folder, with a cgroup, a bridge and sockets of its own,
 // except for what kubelet, containerd and CNI insist on: /var/lib/kubelet/device-plugins, /var/log/containers,
 // the shims' sockets in /run/containerd/s, the results in /var/lib/cni and a handful of sysctls. What was there before is
-// there afterwards; what was not is gone. Nothing listens beyond loopback, and no firewall rule is made.
+// there afterwards; what was not is gone. Nothing can be reached from beyond the machine, and no firewall rule is made.
 //
 // # One at a time
 //

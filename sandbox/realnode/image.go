@@ -45,7 +45,7 @@ func buildProbe(ctx context.Context, path string) error {
 	if !ok {
 		return errors.New("build the probe: the source tree is not above the working directory")
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "./sandbox/realnode/probe")
+	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", path, "./sandbox/realnode/probe")
 	cmd.Dir = source
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+runtime.GOARCH, "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {

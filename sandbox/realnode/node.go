@@ -159,7 +159,7 @@ func (n *Node) up(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := makeCgroup(n.state.Cgroup); err != nil {
+	if err := errors.Join(makeCgroup(n.state.Cgroup), makeBridge(n.state.Bridge, nodeIP, podMask)); err != nil {
 		return err
 	}
 	steps := []struct {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-const usage = "usage: probe pause | sleep [--for d] | report [flags] | serve [flags] | crash [--after d] [flags]"
+const usage = "usage: probe pause | sleep [--for d] | report [flags] | serve [flags] | crash [--after d] [flags] | end"
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -48,6 +48,8 @@ func run(args []string) error {
 	case "sleep":
 		wait(end, *long)
 		return nil
+	case "end": // started in a container, ends its first process
+		return syscall.Kill(1, syscall.SIGTERM)
 	case "report":
 		return tell()
 	case "serve":

@@ -38,10 +38,21 @@ type agent struct {
 	// devices are the lists told to kubelet, for tests that change them.
 	devices map[share.Kind]*kubelet.Devices
 	arbiter *plugin.Arbiter
-	// refused counts refusals by container.
+	// servers are ready when kubelet listens to them.
+	servers []*kubelet.Server
 	refused *refusals
 }
 
+func (a *agent) ready() error {
+	for _, s := range a.servers {
+		if err := s.Ready(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refusals are what the agent refused, in order.
 type refusals struct {
 	mu   sync.Mutex
 	list []*plugin.Refusal
@@ -63,6 +74,9 @@ func startAgent(t *testing.T) *agent {
 	devices, err := cards.Devices(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	for i := range devices {
+		devices[i].Health = eflib.Health{State: eflib.Healthy} // sysfs alone does not tell
 	}
 	announce(t, client, devices)
 
@@ -118,6 +132,7 @@ func startAgent(t *testing.T) *agent {
 		if err != nil {
 			t.Fatal(err)
 		}
+		a.servers = append(a.servers, s)
 		wg.Go(func() {
 			if err := s.Serve(ctx); err != nil {
 				t.Errorf("serve %s: %v", p.Resource(), err)

@@ -62,7 +62,9 @@ func run(m *testing.M) (code int, err error) {
 	}
 	defer os.RemoveAll(dir)
 	scheduler := filepath.Join(dir, sandbox.GCUScheduler)
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", scheduler, "../../../scheduler/cmd/gcu-scheduler").CombinedOutput(); err != nil {
+	build := exec.CommandContext(ctx, "go", "build", "-o", scheduler, "../../../scheduler/cmd/gcu-scheduler")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as everything else is built, or nothing is in Go's cache
+	if out, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("build gcu-scheduler: %w\n%s", err, out)
 	}
 	cluster, err = sandbox.Start(ctx, sandbox.Options{
