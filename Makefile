@@ -10,6 +10,9 @@ export GOFLAGS CGO_ENABLED
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 KUBE_VERSION := $(shell sed -n 's/^require k8s.io.kubernetes //p; s/^	k8s.io.kubernetes //p' go.mod | head -n 1)
 BUILD   := $(GO) build -ldflags "-X github.com/topscloud/topscloud/internal/app.version=$(VERSION) -X k8s.io/component-base/version.gitVersion=$(KUBE_VERSION)" -o $(BIN)/
+# The tests on a real node are for root with runc; others need not build for them.
+NODE    := $(shell test "$$(id -u)" = 0 && PATH=$$PATH:/usr/sbin command -v runc >/dev/null && echo kube-node)
+E2ENODE := $(GO) test -count=1 -timeout 15m ./test/e2e/node
 RACETEST := CGO_ENABLED=1 $(GO) test -race
 
 # Packages whose concurrency is checked by the race detector on each run.
@@ -30,6 +33,10 @@ kube: $(BIN)/gcu-sandbox ## Build the real control plane into the cache, if it i
 kube-oldest: kube ## Build the oldest supported control plane into the cache, for one test
 	@$(BIN)/gcu-sandbox binaries --oldest
 
+.PHONY: kube-node
+kube-node: kube ## Build kubelet and containerd into the cache, for the tests on a real node
+	@$(BIN)/gcu-sandbox binaries --node
+
 .PHONY: $(BIN)/gcu-sandbox
 $(BIN)/gcu-sandbox:
 	@mkdir -p $(BIN)
@@ -43,18 +50,24 @@ demo: ## Place the example pods in a sandbox and show where they went (KEEP=1 le
 	@$(BIN)/gcu-sandbox demo $(if $(KEEP),--keep)
 
 .PHONY: test
-test: kube kube-oldest verify ## What CI runs: formatting, vet, all tests, the race detector where it matters
+test: kube kube-oldest $(NODE) verify ## What CI runs: formatting, vet, all tests, the race detector where it matters
 	$(RACETEST) -timeout 15m $$($(GO) list $(RACE) 2>/dev/null | grep -v /cmd/)
-	$(GO) test -timeout 15m $$($(GO) list ./... | grep -v -E '^github.com/topscloud/topscloud/(topology|eflib|gcushare|scheduler|deviceplugin)(/|$$)'; $(GO) list ./scheduler/... | grep /cmd/)
+	$(GO) test -timeout 15m $$($(GO) list ./... | grep -v -E '^github.com/topscloud/topscloud/(topology|eflib|gcushare|scheduler|deviceplugin|test/e2e)(/|$$)'; $(GO) list ./scheduler/... | grep /cmd/)
+	$(E2ENODE)
 
 .PHONY: test-full
-test-full: kube kube-oldest verify ## test, with the long soaks and kill matrices
+test-full: kube kube-oldest $(NODE) verify ## test, with the long soaks and kill matrices
 	TOPSCLOUD_TEST_FULL=1 $(RACETEST) -timeout 2h $$($(GO) list $(RACE) 2>/dev/null | grep -v /cmd/)
-	TOPSCLOUD_TEST_FULL=1 $(GO) test -timeout 2h ./...
+	TOPSCLOUD_TEST_FULL=1 $(GO) test -timeout 2h $$($(GO) list ./... | grep -v /test/e2e/)
+	TOPSCLOUD_TEST_FULL=1 $(E2ENODE)
 
 .PHONY: integration
 integration: kube kube-oldest ## Only the tests that need the real control plane
-	$(GO) test -count=1 -timeout 15m ./sandbox/... $$($(GO) list ./test/... 2>/dev/null)
+	$(GO) test -count=1 -timeout 15m ./sandbox/... $$($(GO) list ./test/... 2>/dev/null | grep -v /test/e2e/)
+
+.PHONY: e2e-node
+e2e-node: kube-node ## The tests on one real node: kubelet, containerd, runc; as root (docs/real-node.md)
+	$(E2ENODE) -v
 
 .PHONY: bench
 bench: ## The benchmarks of the tree
@@ -90,4 +103,4 @@ clean: ## Remove bin/; the cached control plane stays
 
 .PHONY: help
 help: ## This list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

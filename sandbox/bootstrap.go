@@ -16,7 +16,8 @@ import (
 )
 
 // simNodesRBAC is what a kubelet and a node agent may do, for all simulated nodes together. Like
-// kubelet, they never create pods and never bind them. They patch pods to note what containers see.
+// kubelet, they never create pods and never bind them. They patch pods to note what containers see. The last
+// binding lets the API server ask real kubelets for logs and exec.
 const simNodesRBAC = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -36,6 +37,13 @@ metadata: {name: gcu-sandbox-nodes}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: gcu-sandbox-nodes}
 subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: gcu-sandbox-nodes}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: gcu-sandbox-kubelet-api}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "system:kubelet-api-admin"}
+subjects:
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: kube-apiserver-kubelet-client}
 `
 
 // bootstrap puts the objects into the cluster that the parts after the API server need.

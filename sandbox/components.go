@@ -82,6 +82,14 @@ func (s *Sandbox) apiServerSpec() (process.Spec, error) {
 	if err != nil {
 		return process.Spec{}, err
 	}
+	kubelets, err := s.authority.Client(kubeletClientUser)
+	if err != nil {
+		return process.Spec{}, err
+	}
+	kubeletCert, kubeletKey, err := s.authority.Write("apiserver-kubelet-client", kubelets)
+	if err != nil {
+		return process.Spec{}, err
+	}
 	ca := s.authority.CAFile()
 	args := []string{
 		"--etcd-servers=" + s.url(Etcd), "--etcd-cafile=" + ca, "--etcd-certfile=" + etcdCert, "--etcd-keyfile=" + etcdKey,
@@ -98,6 +106,8 @@ func (s *Sandbox) apiServerSpec() (process.Spec, error) {
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--proxy-client-cert-file=" + frontCert, "--proxy-client-key-file=" + frontKey,
+		"--kubelet-client-certificate=" + kubeletCert, "--kubelet-client-key=" + kubeletKey,
+		"--kubelet-certificate-authority=" + ca, "--kubelet-preferred-address-types=InternalIP",
 		"--profiling=false",
 	}
 	if !s.options.ControllerManager {
@@ -106,7 +116,10 @@ func (s *Sandbox) apiServerSpec() (process.Spec, error) {
 	if s.options.RuntimeConfig != "" {
 		args = append(args, "--runtime-config="+s.options.RuntimeConfig)
 	}
-	return s.spec(APIServer, s.options.Binaries.Path(binaries.APIServer), s.gates(args)), nil
+	spec := s.spec(APIServer, s.options.Binaries.Path(binaries.APIServer), s.gates(args))
+	// Whom it asks is on this machine, kubelets that are not on loopback included.
+	spec.Env = []string{"NO_PROXY=*", "no_proxy=*"}
+	return spec, nil
 }
 
 func (s *Sandbox) controllerManagerSpec() (process.Spec, error) {

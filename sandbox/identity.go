@@ -19,6 +19,8 @@ const (
 	adminUser     = "gcu-sandbox-admin"
 	simNodesUser  = "gcu-sandbox-nodes"
 	schedulerUser = "system:serviceaccount:kube-system:gcu-scheduler"
+	// kubeletClientUser is the API server towards kubelets.
+	kubeletClientUser = "kube-apiserver-kubelet-client"
 )
 
 // The service account of the node agent.
@@ -77,6 +79,29 @@ func (s *Sandbox) ConfigForAgent(ctx context.Context, node string) (*rest.Config
 		TLSClientConfig: rest.TLSClientConfig{CAData: s.authority.CAPEM()},
 		QPS:             100, Burst: 200, UserAgent: "gcu-device-plugin",
 	}, nil
+}
+
+// NodeCredentials are the files with which a kubelet joins the cluster.
+type NodeCredentials struct {
+	// Kubeconfig makes it the node, with the rights the Node authorizer gives.
+	Kubeconfig string
+	// Cert and Key are what it serves with, CA the authority of clients.
+	Cert, Key, CA string
+}
+
+// Join issues the credentials of a node that is reached at loopback or at one of the hosts. Nothing else has to be done
+// for a kubelet to register.
+func (s *Sandbox) Join(node string, hosts ...string) (NodeCredentials, error) {
+	c := NodeCredentials{Kubeconfig: s.layout.Config("node-" + node + ".kubeconfig"), CA: s.authority.CAFile()}
+	if err := s.writeKubeconfig(c.Kubeconfig, "system:node:"+node, "system:nodes"); err != nil {
+		return NodeCredentials{}, err
+	}
+	server, err := s.authority.Server("system:node:"+node, append([]string{node}, hosts...)...)
+	if err != nil {
+		return NodeCredentials{}, err
+	}
+	c.Cert, c.Key, err = s.authority.Write("node-"+node, server)
+	return c, err
 }
 
 // writeKubeconfig writes a self-contained kubeconfig for a user.

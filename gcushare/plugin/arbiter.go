@@ -57,6 +57,9 @@ type Options struct {
 	Checkpoints kubelet.Checkpoints
 	// BookPath is the file of the node's book, CDIDir the folder of the tickets' files.
 	BookPath, CDIDir string
+	// HostRoot is where this process sees the host's files, "/" when empty. The numbers of the control device
+	// are read there; where it is not to be seen, the engine has to find it.
+	HostRoot string
 	// Assigned, if set, is told when every container of a pod that asks for cards has been given them.
 	Assigned func(ctx context.Context, pod *v1.Pod)
 	// Refused, if set, is told of each refusal.
@@ -107,7 +110,7 @@ func Open(o Options) (*Arbiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTickets(o.CDIDir, o.Names)
+	t, err := newTickets(o.CDIDir, o.HostRoot, o.Names)
 	if err != nil {
 		return nil, err
 	}

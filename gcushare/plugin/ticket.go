@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"tags.cncf.io/container-device-interface/pkg/cdi"
 	specs "tags.cncf.io/container-device-interface/specs-go"
 
@@ -33,10 +34,12 @@ func newTicket() string { return "t-" + strings.ToLower(rand.Text()) }
 // tickets are the CDI files of the node's tickets.
 type tickets struct {
 	dir, vendor, class string
-	cache              *cdi.Cache
+	// control is the path of the control device as this process sees it.
+	control string
+	cache   *cdi.Cache
 }
 
-func newTickets(dir string, names *contract.Names) (*tickets, error) {
+func newTickets(dir, hostRoot string, names *contract.Names) (*tickets, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("folder for CDI files: %w", err)
 	}
@@ -45,7 +48,10 @@ func newTickets(dir string, names *contract.Names) (*tickets, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch CDI files: %w", err)
 	}
-	return &tickets{dir: dir, vendor: names.Domain, class: names.CDIClass(), cache: cache}, nil
+	return &tickets{
+		dir: dir, vendor: names.Domain, class: names.CDIClass(), cache: cache,
+		control: filepath.Join("/", hostRoot, contract.ControlDevice),
+	}, nil
 }
 
 func (t *tickets) close() error { return t.cache.Configure(cdi.WithAutoRefresh(false)) }
@@ -102,7 +108,7 @@ func (t *tickets) spec(name string, cards []contract.CardAllocation, devices map
 		minors = append(minors, strconv.Itoa(c.Minor))
 		sizes = append(sizes, strconv.FormatInt(c.MemoryMiB, 10))
 	}
-	nodes = append(nodes, &specs.DeviceNode{Path: contract.ControlDevice, HostPath: contract.ControlDevice, Permissions: "rw"})
+	nodes = append(nodes, t.controlNode())
 	text, err := json.Marshal(specs.Spec{
 		Version: cdiVersion, Kind: t.vendor + "/" + t.class,
 		Devices: []specs.Device{{Name: name, ContainerEdits: specs.ContainerEdits{
@@ -117,6 +123,17 @@ func (t *tickets) spec(name string, cards []contract.CardAllocation, devices map
 		return nil, fmt.Errorf("encode CDI file: %w", err)
 	}
 	return append(text, '\n'), nil
+}
+
+// controlNode describes the control device. With its numbers an engine makes it without a look at the host's
+// /dev, as it does for cards.
+func (t *tickets) controlNode() *specs.DeviceNode {
+	node := &specs.DeviceNode{Path: contract.ControlDevice, HostPath: contract.ControlDevice, Permissions: "rw"}
+	var st unix.Stat_t
+	if err := unix.Stat(t.control, &st); err == nil && st.Mode&unix.S_IFMT == unix.S_IFCHR {
+		node.Type, node.Major, node.Minor = "c", int64(unix.Major(st.Rdev)), int64(unix.Minor(st.Rdev))
+	}
+	return node
 }
 
 // resolve waits until the cache knows all tickets.

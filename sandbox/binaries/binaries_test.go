@@ -15,13 +15,18 @@ func TestVersionsAreThoseOfTheModule(t *testing.T) {
 	if !ok {
 		t.Fatal("hack/kube/go.mod is not above this package")
 	}
-	b, err := os.ReadFile(filepath.Join(source, "hack", "kube", "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"k8s.io/kubernetes " + KubernetesVersion, "go.etcd.io/etcd/server/v3 " + EtcdVersion} {
-		if !strings.Contains(string(b), want+"\n") {
-			t.Errorf("hack/kube/go.mod does not require %s", want)
+	for module, wants := range map[string][]string{
+		"kube":       {"k8s.io/kubernetes " + KubernetesVersion, "go.etcd.io/etcd/server/v3 " + EtcdVersion},
+		"containerd": {"github.com/containerd/containerd/v2 " + ContainerdVersion},
+	} {
+		b, err := os.ReadFile(filepath.Join(source, "hack", module, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range wants {
+			if !strings.Contains(string(b), want+"\n") {
+				t.Errorf("hack/%s/go.mod does not require %s", module, want)
+			}
 		}
 	}
 }

@@ -42,6 +42,19 @@ func EnsureOldest(ctx context.Context, o Options) (Set, error) {
 	return set, err
 }
 
+// EnsureNode returns a set that has kubelet and the container engine as well.
+func EnsureNode(ctx context.Context, o Options) (Set, error) {
+	set, err := Ensure(ctx, o)
+	if err != nil {
+		return Set{}, err
+	}
+	if _, err := ensure(ctx, o, kubelet()); err != nil {
+		return Set{}, err
+	}
+	set.engine, err = ensure(ctx, o, engine())
+	return set, err
+}
+
 // ensure fills the cache folder of a release and returns it.
 func ensure(ctx context.Context, o Options, r release) (string, error) {
 	root := o.CacheRoot
@@ -98,9 +111,7 @@ func ensure(ctx context.Context, o Options, r release) (string, error) {
 func build(ctx context.Context, gotool, source string, log io.Writer, r release, dir string, t target, nth string) error {
 	tmp := filepath.Join(dir, fmt.Sprintf(".%s-%d", t.name, os.Getpid()))
 	defer os.Remove(tmp)
-	cmd := exec.CommandContext(ctx, gotool, "build",
-		"-ldflags", "-X k8s.io/component-base/version.gitVersion="+r.kubernetes,
-		"-o", tmp, t.pkg)
+	cmd := exec.CommandContext(ctx, gotool, append(append([]string{"build"}, r.flags...), "-o", tmp, t.pkg)...)
 	cmd.Dir = filepath.Join(source, r.module)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -110,7 +121,7 @@ func build(ctx context.Context, gotool, source string, log io.Writer, r release,
 	cmd.Stdout, cmd.Stderr = &output, &output
 
 	start := time.Now()
-	fmt.Fprintf(log, "building %s %s (%s) from the modules in %s; the first build takes minutes\n", t.name, r.kubernetes, nth, r.module)
+	fmt.Fprintf(log, "building %s %s (%s) from the modules in %s; the first build takes minutes\n", t.name, r.version, nth, r.module)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("build %s: %w", t.name, err)
 	}

@@ -16,6 +16,8 @@ const (
 	EtcdVersion       = "v3.7.0"
 	// OldestKubernetesVersion is that of hack/kube-oldest/go.mod.
 	OldestKubernetesVersion = "v1.34.4"
+	// ContainerdVersion is that of hack/containerd/go.mod.
+	ContainerdVersion = "v2.4.2"
 )
 
 // Names of the binaries.
@@ -25,6 +27,14 @@ const (
 	ControllerManager = "kube-controller-manager"
 	Scheduler         = "kube-scheduler"
 	Kubectl           = "kubectl"
+)
+
+// Names of the binaries that EnsureNode adds.
+const (
+	Kubelet        = "kubelet"
+	Containerd     = "containerd"
+	ContainerdShim = "containerd-shim-runc-v2"
+	Ctr            = "ctr"
 )
 
 // target is one binary and the package it is built from.
@@ -42,21 +52,55 @@ func targets() []target {
 
 // release is what one module of hack builds, and the cache folder it fills.
 type release struct {
-	module     string // folder below the source root
-	kubernetes string
-	key        string
-	targets    []target
+	module  string // folder below the source root
+	version string
+	flags   []string // of go build
+	key     string
+	targets []target
+}
+
+func kubeFlags(version string) []string {
+	return []string{"-ldflags", "-X k8s.io/component-base/version.gitVersion=" + version}
 }
 
 func current() release {
-	return release{module: filepath.Join("hack", "kube"), kubernetes: KubernetesVersion, key: Key(), targets: targets()}
+	return release{
+		module: filepath.Join("hack", "kube"), version: KubernetesVersion, flags: kubeFlags(KubernetesVersion),
+		key: Key(), targets: targets(),
+	}
+}
+
+// kubelet is of the current release and lands beside the control plane. It is a release of its own so that those who need no
+// node do not build it.
+func kubelet() release {
+	r := current()
+	r.targets = []target{{Kubelet, "k8s.io/kubernetes/cmd/kubelet"}}
+	return r
+}
+
+// engine is the container engine of a node. Without the tags containerd wants C.
+func engine() release {
+	const module = "github.com/containerd/containerd/v2"
+	return release{
+		module: filepath.Join("hack", "containerd"), version: ContainerdVersion,
+		flags: []string{
+			"-tags", "no_btrfs no_zfs no_devmapper",
+			"-ldflags", "-X " + module + "/version.Version=" + ContainerdVersion,
+		},
+		key: fmt.Sprintf("containerd-%s_%s-%s", ContainerdVersion, runtime.GOOS, runtime.GOARCH),
+		targets: []target{
+			{Containerd, module + "/cmd/containerd"},
+			{ContainerdShim, module + "/cmd/containerd-shim-runc-v2"},
+			{Ctr, module + "/cmd/ctr"},
+		},
+	}
 }
 
 // oldest is the control plane of the first minor release that gcu-scheduler supports. The rest of a
 // sandbox beside it is of the current release.
 func oldest() release {
 	return release{
-		module: filepath.Join("hack", "kube-oldest"), kubernetes: OldestKubernetesVersion,
+		module: filepath.Join("hack", "kube-oldest"), version: OldestKubernetesVersion, flags: kubeFlags(OldestKubernetesVersion),
 		key: fmt.Sprintf("k8s-%s_%s-%s", OldestKubernetesVersion, runtime.GOOS, runtime.GOARCH),
 		targets: []target{
 			{APIServer, "k8s.io/kubernetes/cmd/kube-apiserver"},
@@ -70,6 +114,8 @@ type Set struct {
 	dir string
 	// older is the folder of the API server and the controller manager if they are of another release.
 	older string
+	// engine is the folder of the container engine, if the set has one.
+	engine string
 }
 
 // Path returns the file of a binary named above.
@@ -77,11 +123,17 @@ func (s Set) Path(name string) string {
 	if s.older != "" && (name == APIServer || name == ControllerManager) {
 		return filepath.Join(s.older, name)
 	}
+	if name == Containerd || name == ContainerdShim || name == Ctr {
+		return filepath.Join(s.engine, name)
+	}
 	return filepath.Join(s.dir, name)
 }
 
 // Dir returns the folder that holds the binaries of the current release.
 func (s Set) Dir() string { return s.dir }
+
+// EngineDir returns the folder that holds the container engine, "" when the set has none.
+func (s Set) EngineDir() string { return s.engine }
 
 // CacheRoot returns the folder that holds one folder per pair of versions:
 // $XDG_CACHE_HOME/topscloud/kube, or the same below ~/.cache.

@@ -49,24 +49,32 @@ func defaultDataDir() string {
 }
 
 func binariesCommand(g *global) *cobra.Command {
-	var oldest bool
+	var oldest, node bool
 	cmd := &cobra.Command{
 		Use:   "binaries",
 		Short: "Build the control plane into the cache, if it is not there, and print where it is",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ensure := binaries.Ensure
-			if oldest {
+			switch {
+			case oldest:
 				ensure = binaries.EnsureOldest
+			case node:
+				ensure = binaries.EnsureNode
 			}
 			set, err := ensure(cmd.Context(), binaries.Options{Source: g.source, Log: os.Stderr})
 			if err != nil {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), filepath.Dir(set.Path(binaries.APIServer)))
+			if node {
+				fmt.Fprintln(cmd.OutOrStdout(), set.EngineDir())
+			}
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&oldest, "oldest", false, "the oldest control plane that gcu-scheduler supports ("+binaries.OldestKubernetesVersion+")")
+	cmd.Flags().BoolVar(&node, "node", false, "kubelet and containerd "+binaries.ContainerdVersion+" too, for tests on a real node")
+	cmd.MarkFlagsMutuallyExclusive("oldest", "node")
 	return cmd
 }

@@ -21,6 +21,8 @@ type Spec struct {
 	Args []string
 	// Dir is the working folder.
 	Dir string
+	// Env are variables that go over those of the calling process, as name=value.
+	Env []string
 	// LogFile gets both outputs, appended. PIDFile gets the Record.
 	LogFile, PIDFile string
 }
@@ -55,6 +57,7 @@ func Start(spec Spec) (*Process, error) {
 	defer log.Close()
 	cmd := exec.Command(spec.Path, spec.Args...)
 	cmd.Dir = spec.Dir
+	cmd.Env = append(os.Environ(), spec.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	p := &Process{spec: spec, cmd: cmd, done: make(chan struct{})}
