@@ -233,6 +233,7 @@ func (a *Agent) trigger() {
 func (a *Agent) openArbiter() error {
 	o := gcuplugin.Options{
 		Names: a.o.Names, Node: a.o.Node, Machine: a.machine, Pods: a.pods,
+		HostRoot:    a.o.HostRoot,
 		Identities:  &kubelet.Identifier{Checkpoints: a.reader, Pods: a.lister, Observe: a.o.Metrics.lookedUp},
 		Checkpoints: a.reader, BookPath: a.o.bookPath(), CDIDir: a.o.CDIDir,
 		Assigned: a.assigned, Refused: a.refused, Changed: a.trigger,

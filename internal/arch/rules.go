@@ -48,7 +48,6 @@ var places = []struct {
 	{"scheduler", place{"scheduler", 3}},
 	{"gcushare/plugin", place{"gcushare", 3}},
 	{"deviceplugin/plugin", place{"deviceplugin", 3}},
-	{"deviceplugin/health", place{"deviceplugin", 3}},
 	{"deviceplugin/agent", place{"deviceplugin", 3}},
 	{"runtime", place{"runtime", 3}},
 	{"nfd", place{"nfd", 3}},
