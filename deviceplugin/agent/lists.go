@@ -20,8 +20,8 @@ type supply struct {
 	counted int64
 	// held are the IDs that containers have; true where a fault of the card behind the ID is proven.
 	held map[string]bool
-	// open is false while nothing may be offered to new pods.
-	open bool
+	// open is false while nothing may be offered to new pods; tooMany leaves out all IDs that are not needed.
+	open, tooMany bool
 	// numa is the NUMA node of each whole card by minor; nil where one is not known.
 	numa map[int]int
 	// wanted are free cards that records of waiting pods name, offered first.
@@ -85,7 +85,7 @@ func (s *supply) ids(free int64) []string {
 		for i := range s.node.Cards {
 			out = append(out, plugin.ID(s.node.Cards[i].Minor))
 		}
-	} else {
+	} else if !s.tooMany {
 		for i := range total(s.node, s.kind) {
 			out = append(out, fmt.Sprintf("u%04d", i))
 		}
@@ -171,4 +171,31 @@ func parts(n *placement.Node, kind share.Kind, freeMiB, cardMiB int64) int64 {
 		return min(share.Units(freeMiB, share.SliceMiB(cardMiB, n.SliceCount)), n.SliceCount)
 	}
 	return share.Units(freeMiB, n.UnitMiB)
+}
+
+// tooFine says why a memory unit is not served: one card would have more IDs than is good. It names the smallest
+// unit that would do.
+func tooFine(n *placement.Node, forced bool) string {
+	if forced {
+		return ""
+	}
+	for i := range n.Cards {
+		c := &n.Cards[i]
+		if share.Units(c.TotalMiB, n.UnitMiB) <= maxUnits {
+			continue
+		}
+		fits := "none of the units fits"
+		for _, u := range [...]struct {
+			name string
+			mib  int64
+		}{{"0.01", 10}, {"0.1", 102}, {"1", 1024}} {
+			if share.Units(c.TotalMiB, u.mib) <= maxUnits {
+				fits = "the smallest unit that fits is " + u.name + " GiB"
+				break
+			}
+		}
+		return fmt.Sprintf("memory units are not offered: a unit of %d MiB gives a card of %d MiB %d device IDs, at most %d are good for kubelet; %s (or --force-memory-unit)",
+			n.UnitMiB, c.TotalMiB, share.Units(c.TotalMiB, n.UnitMiB), maxUnits, fits)
+	}
+	return ""
 }

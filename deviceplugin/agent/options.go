@@ -47,6 +47,8 @@ type Options struct {
 	Serve []share.Kind
 	// UnitMiB and SliceCount are what a unit and a slice are; 0 is the default.
 	UnitMiB, SliceCount int64
+	// ForceUnit serves a unit that gives one card more IDs than is good.
+	ForceUnit bool
 	// PassDeviceSpecs makes kubelet pass whole cards itself.
 	PassDeviceSpecs bool
 	// Unrecorded is Adopt or Refuse; empty is Adopt.

@@ -45,16 +45,21 @@ func (a *Agent) reconcile(ctx context.Context) {
 	live := func(uid types.UID) bool { return node.Holder(uid) != nil }
 	held := heldIDs(a.o.Names, file, book, node, live, faultyIn(report), time.Now())
 	room := roomOf(node, book)
+	fine := tooFine(room, a.o.ForceUnit)
 	var problems []string
 	for _, kind := range a.o.Serve {
 		why := closedFor(kind, room, waits, engine)
+		if why == "" && kind == share.Memory {
+			why = fine
+		}
 		if why != "" {
 			problems = append(problems, why)
 		}
 		before, _ := a.devices[kind].Get()
 		s := supply{
 			kind: kind, node: room, counted: counted(node, kind), held: held[kind], open: why == "",
-			numa: numaOf(report), wanted: wantedCards(node, book), before: before,
+			tooMany: kind == share.Memory && fine != "",
+			numa:    numaOf(report), wanted: wantedCards(node, book), before: before,
 		}
 		list := s.list()
 		if a.devices[kind].Set(list) {

@@ -10,9 +10,11 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -43,7 +45,38 @@ cards of its pod's record and no others.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), f) },
 	}
 	f.add(cmd.Flags(), getenv)
+	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
+		_, err := fmt.Fprintf(cmd.OutOrStderr(), "Usage:\n  %s\n\nFlags:\n%s", cmd.UseLine(), cmd.Flags().FlagUsagesWrapped(80))
+		return err
+	})
 	return cmd
+}
+
+// talkative is the verbosity that SIGUSR1 switches to and back from, so that an administrator can look at a
+// running agent without ending it.
+const talkative = 4
+
+func switchVerbosity(ctx context.Context, configured int) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGUSR1)
+	defer signal.Stop(signals)
+	now := configured
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-signals:
+		}
+		if now == configured {
+			now = talkative
+		} else {
+			now = configured
+		}
+		var level klog.Level
+		if err := level.Set(strconv.Itoa(now)); err == nil {
+			klog.FromContext(ctx).Info("Verbosity changed", "v", now)
+		}
+	}
 }
 
 // settingsPath is the host's file that says under which names cards are registered.
@@ -118,6 +151,7 @@ func run(ctx context.Context, f *flags) error {
 			return err
 		}
 	}
+	wg.Go(func() { switchVerbosity(ctx, f.verbosity) })
 	wg.Go(func() { watchNames(ctx, f.hostRoot, o.Names, cancel) })
 	err = a.Run(ctx)
 	var changed *changedError

@@ -23,13 +23,13 @@ import (
 type flags struct {
 	node, kubeconfig, hostRoot, stateDir, kubeletDir, cdiDir, criSocket, nriSocket, listen, instance string
 	deviceSource, machine, controlFile, unit, unrecorded, healthCheck                                string
-	sliceCount                                                                                       int64
-	passDeviceSpecs                                                                                  bool
-	resources                                                                                        []string
-	healthInterval                                                                                   time.Duration
-	verbosity                                                                                        int
-	engineCheck                                                                                      bool
-	kubeQPS                                                                                          float32
+
+	sliceCount                              int64
+	forceUnit, passDeviceSpecs, engineCheck bool
+	resources                               []string
+	healthInterval                          time.Duration
+	verbosity                               int
+	kubeQPS                                 float32
 }
 
 func (f *flags) add(set *pflag.FlagSet, getenv func(string) string) {
@@ -50,6 +50,7 @@ func (f *flags) add(set *pflag.FlagSet, getenv func(string) string) {
 	set.StringVar(&f.controlFile, "control-file", "", "faults of the made-up machine")
 	set.StringSliceVar(&f.resources, "resources", []string{"whole", "memory", "slices"}, "what is served: whole, memory, slices")
 	set.StringVar(&f.unit, "memory-unit", "1", "GiB of one unit of gcu-memory: 1, 0.1, 0.01 or 0.001")
+	set.BoolVar(&f.forceUnit, "force-memory-unit", false, "serve a memory unit that gives one card more than 1024 device IDs")
 	set.Int64Var(&f.sliceCount, "slice-count", contract.DefaultSliceCount, "slices of one card")
 	set.BoolVar(&f.passDeviceSpecs, "pass-device-specs", false, "let kubelet itself pass whole cards, as the static CPU manager needs")
 	set.StringVar(&f.unrecorded, "unrecorded", agent.Adopt, "pods that come without a record: adopt (the node places them) or refuse")
@@ -80,7 +81,7 @@ func (f *flags) agentOptions() (agent.Options, error) {
 		Node: f.node, PluginDir: filepath.Join(f.kubeletDir, "device-plugins"),
 		PodResources: filepath.Join(f.kubeletDir, "pod-resources", "kubelet.sock"),
 		CDIDir:       f.cdiDir, StateDir: f.stateDir, HostRoot: f.hostRoot, Instance: f.instance,
-		SliceCount: f.sliceCount, PassDeviceSpecs: f.passDeviceSpecs, Unrecorded: f.unrecorded,
+		SliceCount: f.sliceCount, PassDeviceSpecs: f.passDeviceSpecs, ForceUnit: f.forceUnit, Unrecorded: f.unrecorded,
 		HealthInterval: f.healthInterval, NRISocket: f.nriSocket,
 	}
 	if f.node == "" {

@@ -333,3 +333,44 @@ func TestCordonEnds(t *testing.T) {
 		t.Errorf("cordon %+v, %v", c, err)
 	}
 }
+
+func TestUnitTooFine(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, func(o *agent.Options) { o.UnitMiB = 10 })
+	n.allocatable(0, 64, 4)
+	if m := n.condition(agent.ConditionServing, v1.ConditionFalse); !strings.Contains(m, "the smallest unit that fits is 0.1 GiB") {
+		t.Errorf("condition says %q", m)
+	}
+	forced := newNode(t, func(o *agent.Options) { o.UnitMiB, o.ForceUnit = 10, true })
+	forced.allocatable(4*3276, 64, 4)
+}
+
+// What a restart and idling cost the API server (docs/node.md).
+func TestAPIBudget(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, nil)
+	n.allocatable(128, 64, 4)
+	n.condition(agent.ConditionHealthy, v1.ConditionTrue)
+	n.condition(agent.ConditionServing, v1.ConditionTrue)
+	n.stop()
+	n.requests.reset()
+	n.start()
+	n.allocatable(128, 64, 4)
+	n.until("the node was read again", func(context.Context) error {
+		if got := n.requests.count("GET nodes"); got < 10 {
+			return fmt.Errorf("%d times", got)
+		}
+		return nil
+	})
+	got := n.requests.all()
+	for what, most := range map[string]int{"LIST pods": 1, "WATCH pods": 1} {
+		if got[what] > most {
+			t.Errorf("%s: %d times", what, got[what])
+		}
+		delete(got, what)
+	}
+	delete(got, "GET nodes") // as often as NodeInterval says
+	if len(got) > 0 {
+		t.Errorf("a restart without any change also did %v", got)
+	}
+}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -55,7 +57,49 @@ type node struct {
 	agent *agent.Agent
 	stop  func()
 	// down makes the API server be away for the agent.
-	down atomic.Bool
+	down     atomic.Bool
+	requests requests
+}
+
+// requests counts what the agent asks of the API server, as "VERB resource".
+type requests struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+func (r *requests) note(q *http.Request) {
+	parts := strings.Split(strings.Trim(q.URL.Path, "/"), "/")
+	verb, resource := q.Method, ""
+	for i, p := range parts {
+		if p == "pods" || p == "nodes" || p == "events" {
+			if resource = p; verb == http.MethodGet && i == len(parts)-1 {
+				verb = "LIST"
+				if q.URL.Query().Get("watch") != "" {
+					verb = "WATCH"
+				}
+			}
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.counts == nil {
+		r.counts = map[string]int{}
+	}
+	r.counts[verb+" "+resource]++
+}
+
+func (r *requests) count(what string) int { return r.all()[what] }
+
+func (r *requests) all() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.counts)
+}
+
+func (r *requests) reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts = nil
 }
 
 // RoundTrip stands between the agent and the API server.
@@ -67,6 +111,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 // watches, are cut when it goes.
 func (n *node) wire(rt http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		n.requests.note(r)
 		if n.down.Load() {
 			return nil, errors.New("the API server is away")
 		}
