@@ -271,6 +271,7 @@ func (n *Node) PodResourcesSocket() string {
 	return n.layout.path("k", "pod-resources", "kubelet.sock")
 }
 func (n *Node) EngineSocket() string { return n.layout.engineSocket() }
+func (n *Node) NRISocket() string    { return n.layout.nriSocket() }
 func (n *Node) Scratch() string      { return n.layout.path("scratch") }
 
 // LogFile returns the log of "kubelet" or "containerd".

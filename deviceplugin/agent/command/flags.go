@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/topscloud/topscloud/deviceplugin/agent"
+	"github.com/topscloud/topscloud/deviceplugin/health"
 	"github.com/topscloud/topscloud/eflib/source"
 	"github.com/topscloud/topscloud/gcushare/share"
 	"github.com/topscloud/topscloud/internal/contract"
@@ -27,7 +28,7 @@ type flags struct {
 	sliceCount                              int64
 	forceUnit, passDeviceSpecs, engineCheck bool
 	resources                               []string
-	healthInterval                          time.Duration
+	healthInterval, probation               time.Duration
 	verbosity                               int
 	kubeQPS                                 float32
 }
@@ -60,6 +61,7 @@ func (f *flags) add(set *pflag.FlagSet, getenv func(string) string) {
 	}
 	set.StringVar(&f.healthCheck, "health-check", checks, "false: cards whose health cannot be asked count as well (also DP_DISABLE_HEALTHCHECKS)")
 	set.DurationVar(&f.healthInterval, "health-interval", 5*time.Second, "how often the cards are looked at")
+	set.DurationVar(&f.probation, "health-probation", health.DefaultProbation, "how long a card that was at fault has to be well before it takes pods again, the first time")
 	set.IntVarP(&f.verbosity, "v", "v", 0, "how much is logged, 0 to 5")
 	set.Float32Var(&f.kubeQPS, "kube-api-qps", 20, "requests a second to the API server")
 }
@@ -109,7 +111,7 @@ func (f *flags) agentOptions() (agent.Options, error) {
 	if err != nil {
 		return o, fmt.Errorf("--health-check %q: want true or false", f.healthCheck)
 	}
-	o.Health.Off = !on
+	o.Health = health.Options{Off: !on, Thresholds: health.Thresholds{Probation: f.probation}}
 	if f.engineCheck {
 		o.Engine = agent.CRIProbe{Socket: f.criSocket}
 	}

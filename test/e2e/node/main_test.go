@@ -84,7 +84,7 @@ func run(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	machine, err = realnode.Start(ctx, realnode.Options{
-		Name: nodeName, Sandbox: cluster, Binaries: set, Machine: &made, Log: os.Stderr,
+		Name: nodeName, Sandbox: cluster, Binaries: set, Machine: &made, NRI: true, Log: os.Stderr,
 	})
 	if err != nil {
 		return 0, err
