@@ -98,7 +98,7 @@ func (a *Agent) choose(pod *v1.Pod, node *ledger.Node, book contract.Book, resou
 	if room.Closed == placement.MissingRecord {
 		room.Closed = placement.Open
 	}
-	if a.o.PassDeviceSpecs && resource == share.Whole.Resource(a.o.Names) {
+	if a.direct() && resource == share.Whole.Resource(a.o.Names) {
 		return passed(room, req, ids)
 	}
 	plan, why := placement.Choose(room, req)
@@ -146,7 +146,7 @@ func (a *Agent) writeRecord(ctx context.Context, pod *v1.Pod, containers []contr
 // adoptAll places pods that came without a record before their containers start: until they have one, their
 // room is set aside by guess.
 func (a *Agent) adoptAll(ctx context.Context, node *ledger.Node) {
-	if a.o.Unrecorded != Adopt || a.o.PassDeviceSpecs {
+	if a.o.Unrecorded != Adopt || a.direct() {
 		return
 	}
 	for _, h := range node.Holders() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -238,7 +239,7 @@ func (a *Agent) openArbiter() error {
 		Checkpoints: a.reader, BookPath: a.o.bookPath(), CDIDir: a.o.CDIDir,
 		Assigned: a.assigned, Refused: a.refused, Changed: a.trigger,
 		Alive:  cgroups{root: a.o.HostRoot}.alive,
-		Direct: a.o.PassDeviceSpecs,
+		Direct: a.o.PassDeviceSpecs, NoCDI: a.withoutCDI,
 	}
 	if a.o.Unrecorded == Adopt {
 		o.Adopt = a.adopt
@@ -253,6 +254,16 @@ func (a *Agent) openArbiter() error {
 	}
 	return nil
 }
+
+// withoutCDI says whether the engine is Docker, which resolves no CDI names for kubelet.
+func (a *Agent) withoutCDI() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return strings.HasPrefix(a.node.engine, "docker://")
+}
+
+// direct says whether kubelet itself passes whole cards.
+func (a *Agent) direct() bool { return a.o.PassDeviceSpecs || a.withoutCDI() }
 
 // restore completes book and tickets, bounded in time: an API server that is away must not keep running
 // containers' resources from being registered.

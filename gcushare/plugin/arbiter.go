@@ -72,10 +72,12 @@ type Options struct {
 	Alive func(uid types.UID) bool
 	// Changed, if set, is told when the book or what kubelet holds may have changed. It must not block.
 	Changed func()
-	// Direct makes whole cards be passed by kubelet itself, beside the ticket: as device specs (which the
-	// static CPU manager needs) and, with DirectEnv, by environment for engines without CDI. Kubelet's IDs
-	// have to be the record's cards then, and a container for which they are not is refused.
-	Direct, DirectEnv bool
+	// Direct makes whole cards be passed by kubelet itself, beside the ticket, as device specs, which the
+	// static CPU manager needs. NoCDI, if set and true, makes them be passed so and by environment in its
+	// place, for an engine that could not resolve a ticket. Kubelet's IDs have to be the record's cards then,
+	// and a container for which they are not is refused.
+	Direct bool
+	NoCDI  func() bool
 }
 
 // Arbiter decides which cards the containers of a node get. One process has one.
@@ -93,6 +95,8 @@ type Arbiter struct {
 	// onStep is called between any two things that outlive the process; tests end it there.
 	onStep func(step string)
 }
+
+func (a *Arbiter) noCDI() bool { return a.o.NoCDI != nil && a.o.NoCDI() }
 
 func (a *Arbiter) step(name string) {
 	if a.onStep != nil {

@@ -16,7 +16,7 @@ import (
 // direct says whether kubelet itself passes this resource's cards to containers. Units and slices stand for
 // no card in particular, so there is nothing that it could pass.
 func (p *Plugin) direct() bool {
-	return p.kind == share.Whole && (p.arbiter.o.Direct || p.arbiter.o.DirectEnv)
+	return p.kind == share.Whole && (p.arbiter.o.Direct || p.arbiter.noCDI())
 }
 
 // addDirect adds to an answer the cards whose minors are the IDs. An ID that is no card adds nothing: the
@@ -35,7 +35,7 @@ func (p *Plugin) addDirect(out *pluginapi.ContainerAllocateResponse, ids []strin
 	if !ok {
 		return
 	}
-	if p.arbiter.o.DirectEnv {
+	if p.arbiter.noCDI() {
 		// An engine without CDI could not resolve the ticket either.
 		out.CdiDevices = nil
 		var texts []string

@@ -183,7 +183,7 @@ func (a *Arbiter) ticketsOf(p *Plugin, pod *v1.Pod, holders []kubelet.Holder, id
 				b.tickets = append(b.tickets, name)
 			}
 		}
-		if h.PodUID != "" && len(b.tickets) == 0 && p.direct() && a.o.DirectEnv {
+		if h.PodUID != "" && len(b.tickets) == 0 && p.direct() && a.noCDI() {
 			b.tickets = a.issuedFor(p.resource, pod.UID, ids)
 		}
 		if h.PodUID != "" && len(b.tickets) == 0 {

@@ -374,3 +374,86 @@ func TestAPIBudget(t *testing.T) {
 		t.Errorf("a restart without any change also did %v", got)
 	}
 }
+
+// With device specs kubelet itself passes whole cards: its IDs have to be the record's cards.
+func TestPassDeviceSpecs(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, func(o *agent.Options) { o.PassDeviceSpecs = true })
+	n.allocatable(128, 64, 4)
+	p := n.pod("p", container{name: "c", resource: whole, amount: 2, cards: []contract.CardAllocation{n.card(2, 32*gib), n.card(3, 32*gib)}})
+	n.until("the record is seen", func(context.Context) error {
+		if got := n.kubelet.Allocatable(memory); got != 64 {
+			return fmt.Errorf("%d", got)
+		}
+		return nil
+	})
+	if err := n.kubelet.Admit(p); err != nil {
+		t.Fatal(err)
+	}
+	if got := n.devices(p); got != "/dev/gcu2 /dev/gcu3 /dev/gcuctl" {
+		t.Errorf("kubelet passes %s", got)
+	}
+	// A record that came after kubelet's choice, and says something else.
+	q := n.pod("q", container{name: "c", resource: whole, amount: 1})
+	if err := n.kubelet.Admit(q); err != nil {
+		t.Fatal(err)
+	}
+	chosen := n.kubelet.Holds(q.UID, "c", whole)[0]
+	other := map[string]int{"0": 1, "1": 0}[chosen]
+	record, err := contract.EncodeAllocation(contract.Allocation{Node: n.name, Containers: []contract.ContainerAllocation{{Name: "c", Cards: []contract.CardAllocation{n.card(other, 32*gib)}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.annotatePod(q, names.AllocationKey, record)
+	if _, err := n.kubelet.Start(q.UID, "c"); err == nil || !strings.Contains(err.Error(), "kubelet passes it the cards "+chosen) {
+		t.Errorf("started, or refused with %v", err)
+	}
+	n.remove(q)
+	// Without a record it gets what kubelet chose.
+	r := n.pod("r", container{name: "c", resource: whole, amount: 1})
+	n.run(r)
+	if ids, got := n.kubelet.Holds(r.UID, "c", whole), n.devices(r); got != "/dev/gcu"+ids[0]+" /dev/gcuctl" {
+		t.Errorf("ID %v, kubelet passes %s", ids, got)
+	}
+	if d, err := contract.DecodeAllocation(n.get(r).Annotations[names.AllocationKey]); err != nil || fmt.Sprint(d.Containers[0].Cards[0].Minor) != n.kubelet.Holds(r.UID, "c", whole)[0] {
+		t.Errorf("record %+v, %v", d, err)
+	}
+	n.check()
+}
+
+// Docker resolves no CDI names: whole cards by environment and device specs, no shares.
+func TestDocker(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, func(o *agent.Options) { o.Engine = agent.CRIProbe{} })
+	n.engine("docker://28.2.2")
+	n.allocatable(0, 0, 4)
+	n.until("the node says why", func(context.Context) error {
+		if m := n.condition(agent.ConditionServing, v1.ConditionFalse); !strings.Contains(m, "docker carries no pod identity") {
+			return errors.New(m)
+		}
+		return nil
+	})
+	p := n.pod("p", container{name: "c", resource: whole, amount: 1, cards: []contract.CardAllocation{n.card(2, 32*gib)}})
+	n.until("the record is seen", func(context.Context) error {
+		if n.kubelet.Allocatable(slice) != 0 || n.kubelet.Allocatable(whole) != 4 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	n.until("the pod is admitted with its record's card", func(context.Context) error {
+		if err := n.kubelet.Admit(p); err != nil {
+			return err
+		}
+		if ids := n.kubelet.Holds(p.UID, "c", whole); ids[0] != "2" {
+			n.kubelet.Remove(p.UID)
+			return fmt.Errorf("kubelet chose %v", ids)
+		}
+		return nil
+	})
+	o := n.startContainer(p, "c")
+	if len(o.CDIDevices) != 0 || o.Envs[contract.EnvVisibleDevices] != "2" || n.devices(p) != "/dev/gcu2 /dev/gcuctl" {
+		t.Errorf("kubelet passes %+v", o)
+	}
+	n.engine("containerd://2.4.2")
+	n.allocatable(96, 48, 4)
+}

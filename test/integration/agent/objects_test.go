@@ -2,6 +2,8 @@ package agent_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -40,4 +42,32 @@ func (n *node) set(what, key, value string) {
 	if _, err := admin.CoreV1().Nodes().Patch(n.t.Context(), n.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		n.t.Fatal(err)
 	}
+}
+
+func (n *node) annotatePod(pod *v1.Pod, key, value string) {
+	n.t.Helper()
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, key, value)
+	if _, err := admin.CoreV1().Pods(n.namespace).Patch(n.t.Context(), pod.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// engine makes the node say which container engine it has.
+func (n *node) engine(version string) {
+	n.t.Helper()
+	patch := fmt.Sprintf(`{"status":{"nodeInfo":{"containerRuntimeVersion":%q}}}`, version)
+	if _, err := admin.CoreV1().Nodes().Patch(n.t.Context(), n.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// devices are the device nodes that kubelet itself passes to container c.
+func (n *node) devices(pod *v1.Pod) string {
+	n.t.Helper()
+	var out []string
+	for _, d := range n.startContainer(pod, "c").Devices {
+		out = append(out, d.ContainerPath)
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
 }
