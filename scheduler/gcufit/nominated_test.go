@@ -28,7 +28,7 @@ func TestRoomIsKeptOnTheVictimsCard(t *testing.T) {
 		t.Fatalf("h is nominated to %q", f.nominated["uid-h"])
 	}
 	f.create(ledgertest.Pod("m", ledgertest.Memory(8), ledgertest.Priority(5)))
-	f.podInformer.pump() // the end of l is not heard of yet
+	f.podInformer.pumpAll() // the end of l is not heard of yet
 	f.nodeInformer.pump()
 	// m fits card 1 beside k1, and card 0 too if nobody kept that for h.
 	x, _ := f.place("m")
