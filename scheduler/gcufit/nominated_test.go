@@ -138,16 +138,16 @@ func TestTakeOverGoesOnWithoutAPod(t *testing.T) {
 	now := time.Unix(1, 0)
 	f.core.takeover.now = func() time.Time { return now }
 	f.w.unwritable = "big"
-	err := f.core.ready(t.Context())
+	_, err := f.core.ready(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "1 of 2 waiting pods cannot be written to") || !strings.Contains(err.Error(), "1m10s") {
 		t.Fatalf("first try: %v", err)
 	}
 	now = now.Add(grace - time.Second)
-	if err := f.core.ready(t.Context()); err == nil {
+	if _, err := f.core.ready(t.Context()); err == nil {
 		t.Error("the take-over went on while a Binding could still come")
 	}
 	now = now.Add(time.Second)
-	if err := f.core.ready(t.Context()); err != nil {
+	if _, err := f.core.ready(t.Context()); err != nil {
 		t.Errorf("after the grace: %v", err)
 	}
 }
