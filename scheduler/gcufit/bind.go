@@ -18,6 +18,7 @@ import (
 
 	"github.com/topscloud/topscloud/gcushare/ledger"
 	"github.com/topscloud/topscloud/gcushare/share"
+	"github.com/topscloud/topscloud/scheduler/lease"
 )
 
 // bindBackoff paces repeated Bindings whose refusal is sure: four tries over about a second.
@@ -38,7 +39,7 @@ func (p *Plugin) Bind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, no
 		return fwk.AsStatus(err)
 	}
 	klog.FromContext(ctx).V(3).Info("Binding pod", "pod", klog.KObj(pod), "node", nodeName)
-	return p.bind(ctx, pod, binding)
+	return p.bind(ctx, pod, binding, c.term)
 }
 
 func (p *Plugin) newBinding(pod *v1.Pod, node string, h *ledger.Holder, req *share.Request) (*v1.Binding, error) {
@@ -56,9 +57,15 @@ func (p *Plugin) newBinding(pod *v1.Pod, node string, h *ledger.Holder, req *sha
 	}, nil
 }
 
-func (p *Plugin) bind(ctx context.Context, pod *v1.Pod, binding *v1.Binding) *fwk.Status {
+func (p *Plugin) bind(ctx context.Context, pod *v1.Pod, binding *v1.Binding, term lease.Term) *fwk.Status {
 	backoff := bindBackoff
 	for {
+		// Before each try, and after the version it names was read: leader R1 was paused, R2 leads and has
+		// written to each pod, R1 wakes, meets a conflict and reads the version that R2 made. A Binding that
+		// names a version from before this check is what R2's take-over makes the API server refuse.
+		if err := p.lease.Check(term); err != nil {
+			return fwk.AsStatus(fmt.Errorf("not bound to node %s: %w", binding.Target.Name, err))
+		}
 		err := p.post(ctx, binding)
 		if err == nil {
 			return nil

@@ -226,7 +226,7 @@ func TestBurstWithoutEvents(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		f.create(ledgertest.Pod(name, ledgertest.Memory(8)))
 	}
-	f.podInformer.pump()
+	f.podInformer.pumpAll()
 	a, _ := f.place("a")
 	b, _ := f.place("b")
 	if c, _ := f.place("c"); a == nil || b == nil || c != nil {

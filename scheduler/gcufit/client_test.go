@@ -42,12 +42,22 @@ func (c *modelClient) reach() error {
 }
 
 // Bind answers a Binding in all the ways an API server behind a network does.
-func (c *modelClient) Bind(_ context.Context, b *v1.Binding, _ metav1.CreateOptions) error {
+func (c *modelClient) Bind(ctx context.Context, b *v1.Binding, _ metav1.CreateOptions) error {
 	w := c.p.w
+	sent := b.DeepCopy()
+	if call, ok := ctx.Value(callKey{}).(*call); ok {
+		sent = stamp(sent, call.flight.term)
+		if w.chance(15) {
+			w.note("%s is paused before it sends the Binding of %s %s at %s", c.p.id, b.Name, b.UID, b.ResourceVersion)
+			call.pause(struct{}{})
+			if c.p.dead && w.rng.IntN(100) < 60 {
+				w.late = append(w.late, sent) // it was sent, and nobody is there to hear the answer
+			}
+		}
+	}
 	if err := c.reach(); err != nil {
 		return err
 	}
-	sent := b.DeepCopy()
 	if c.p.answers != nil {
 		return c.p.answers(w, sent)
 	}
@@ -82,7 +92,7 @@ func (c *modelClient) Bind(_ context.Context, b *v1.Binding, _ metav1.CreateOpti
 		w.late = append(w.late, sent)
 		err = w.bind(sent)
 	}
-	w.note("Binding of %s %s at %s to %s: %v", b.Name, b.UID, b.ResourceVersion, b.Target.Name, err)
+	w.note("Binding of %s %s at %s to %s by %s: %v", b.Name, b.UID, b.ResourceVersion, b.Target.Name, c.p.id, err)
 	return err
 }
 

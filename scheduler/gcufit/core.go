@@ -18,6 +18,7 @@ import (
 	"github.com/topscloud/topscloud/internal/contract"
 	"github.com/topscloud/topscloud/scheduler/config"
 	"github.com/topscloud/topscloud/scheduler/feed"
+	"github.com/topscloud/topscloud/scheduler/lease"
 )
 
 // core is what all profiles of a process share.
@@ -27,6 +28,7 @@ type core struct {
 	ledger        *ledger.Ledger
 	feed          *feed.Feed
 	client        clientset.Interface
+	lease         *lease.Hold
 	pods          cache.SharedIndexInformer
 	waiting       *waiting
 	nominations   *nominations
@@ -59,10 +61,10 @@ func (c *core) addProfile(name string) {
 	c.profiles[name] = true
 }
 
-func newCore(ctx context.Context, args *config.Args, handle fwk.Handle) (*core, error) {
+func newCore(ctx context.Context, args *config.Args, handle fwk.Handle, hold *lease.Hold) (*core, error) {
 	c := &core{
 		names: args.Names, recordTimeout: args.RecordTimeout,
-		ledger: ledger.New(args.Names), client: handle.ClientSet(),
+		ledger: ledger.New(args.Names), client: handle.ClientSet(), lease: hold,
 		waiting:     newWaiting(handle),
 		nominations: newNominations(),
 		problems:    newProblems(handle),

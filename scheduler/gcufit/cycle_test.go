@@ -3,6 +3,7 @@ package gcufit
 import (
 	"cmp"
 	"context"
+	"iter"
 	"maps"
 	"slices"
 
@@ -17,6 +18,7 @@ type flight struct {
 	pod   *v1.Pod // with the node set, as the framework hands it on
 	state *cycleState
 	node  string
+	term  int // of all processes, in which the pod was looked at
 }
 
 func assumed(pod *v1.Pod, f *flight) *v1.Pod {
@@ -30,6 +32,11 @@ func (p *process) flightOf(uid types.UID) *flight {
 	for _, f := range p.binding {
 		if f.pod.UID == uid {
 			return f
+		}
+	}
+	for _, b := range p.paused {
+		if b.flight.pod.UID == uid {
+			return b.flight
 		}
 	}
 	return nil
@@ -51,22 +58,24 @@ func (p *process) schedule() bool {
 		e.state = sleeping
 		return true
 	}
-	p.w.busy = true
+	p.busy = true
 	p.cycle(e)
-	p.w.busy = false
+	p.busy = false
 	return true
 }
 
 func (p *process) cycle(e *entry) {
 	ctx, state, pod := context.Background(), newState(), e.pod
 	e.state, e.missed, e.woken = cycling, nil, false
+	term := p.ordinal
 	nodes := slices.SortedFunc(maps.Values(p.nodes), func(a, b *v1.Node) int { return cmp.Compare(a.Name, b.Name) })
 	_, status := p.plugin.PreFilter(ctx, state, pod, nil)
-	p.w.note("cycle of %s %s: %v", pod.Name, pod.UID, status.AsError())
+	p.w.note("cycle of %s %s by %s: %v", pod.Name, pod.UID, p.id, status.AsError())
 	if status.Code() == fwk.Error {
 		p.retry(e)
 		return
 	}
+	p.w.election.tookOver = max(p.w.election.tookOver, term)
 	p.w.perturb()
 	results := nodeStatuses{}
 	var feasible []*v1.Node
@@ -92,7 +101,7 @@ func (p *process) cycle(e *entry) {
 		p.comeBack(e, p.sleep)
 		return
 	}
-	p.reserve(e, state, feasible)
+	p.reserve(e, state, feasible, term)
 }
 
 // filter is RunFilterPluginsWithNominatedPods with a node selector beside the plugin.
@@ -120,7 +129,7 @@ func (p *process) filter(state *cycleState, pod *v1.Pod, n *v1.Node) *fwk.Status
 	return s
 }
 
-func (p *process) reserve(e *entry, state *cycleState, feasible []*v1.Node) {
+func (p *process) reserve(e *entry, state *cycleState, feasible []*v1.Node, term int) {
 	ctx := context.Background()
 	n := feasible[p.w.rng.IntN(len(feasible))]
 	pod := e.pod.DeepCopy()
@@ -138,7 +147,7 @@ func (p *process) reserve(e *entry, state *cycleState, feasible []*v1.Node) {
 	}
 	p.w.note("reserved %s %s on %s", pod.Name, pod.UID, n.Name)
 	e.state = flying
-	p.binding = append(p.binding, &flight{e, pod, state, n.Name})
+	p.binding = append(p.binding, &flight{e, pod, state, n.Name, term})
 }
 
 // undoAndRedo holds the ledger to its word that Forget is the exact inverse of Assume.
@@ -165,18 +174,56 @@ func (p *process) bindOne() bool {
 	i := p.w.rng.IntN(len(p.binding))
 	f := p.binding[i]
 	p.binding = slices.Delete(p.binding, i, i+1)
-	status := p.plugin.Bind(context.Background(), f.state, f.pod, f.node)
-	if p.dead {
-		return true
-	}
-	if status.IsSuccess() {
+	b := &call{p: p, flight: f}
+	b.next, b.stop = iter.Pull(func(pause func(struct{}) bool) {
+		b.pause = pause
+		p.bound(f, p.plugin.Bind(context.WithValue(context.Background(), callKey{}, b), f.state, f.pod, f.node))
+	})
+	b.resume()
+	return true
+}
+
+func (p *process) bound(f *flight, status *fwk.Status) {
+	switch {
+	case p.dead:
+		return
+	case status.IsSuccess():
 		f.e.state = off
-		return true
+		return
 	}
-	p.w.note("bind of %s %s: %s", f.pod.Name, f.pod.UID, status.Message())
+	p.w.note("bind of %s %s by %s: %s", f.pod.Name, f.pod.UID, p.id, status.Message())
 	p.plugin.Unreserve(context.Background(), f.state, f.pod, f.node)
 	p.gone(f.pod)
 	p.retry(f.e)
+}
+
+// call is one call of Bind, which can be paused for as long as one likes just before a Binding is sent.
+type call struct {
+	p      *process
+	flight *flight
+	next   func() (struct{}, bool)
+	stop   func()
+	pause  func(struct{}) bool
+}
+
+// callKey is where the context of a call of Bind has the call.
+type callKey struct{}
+
+func (b *call) resume() {
+	if _, paused := b.next(); paused {
+		b.p.paused = append(b.p.paused, b)
+	}
+}
+
+// resumeOne lets one paused call of Bind go on.
+func (p *process) resumeOne() bool {
+	if len(p.paused) == 0 {
+		return false
+	}
+	i := p.w.rng.IntN(len(p.paused))
+	b := p.paused[i]
+	p.paused = slices.Delete(p.paused, i, i+1)
+	b.resume()
 	return true
 }
 

@@ -13,5 +13,6 @@
 //
 // Restart and fail-over. Nothing is kept on disk. Before the first GCU pod is looked at, the ledger is
 // rebuilt from the API as of that moment, and each unbound GCU pod is written to once, so that no Binding
-// of the process before can take effect any more.
+// of the process before can take effect any more. A process that may have lost its lease, by its own
+// clock, looks at no GCU pod and sends no Binding; one that got it again begins anew.
 package gcufit

@@ -19,20 +19,31 @@ type fixture struct {
 }
 
 func newFixture(t testing.TB, nodes ...*v1.Node) *fixture {
+	return fixtureIn(t, bareWorld(1), nodes...)
+}
+
+// newElectedFixture is one whose process holds a lease, which others can get.
+func newElectedFixture(t testing.TB, nodes ...*v1.Node) *fixture {
 	w := bareWorld(1)
+	w.election.on = true
+	return fixtureIn(t, w, nodes...)
+}
+
+func fixtureIn(t testing.TB, w *world, nodes ...*v1.Node) *fixture {
 	w.calm = true
 	for _, n := range nodes {
 		n.ResourceVersion = w.version()
 		w.nodes[n.Name] = n
 	}
 	w.leader = newProcess(w)
+	w.leader.elect()
 	w.leader.deliverAll()
-	if err := w.leader.core.ready(t.Context()); err != nil {
+	if _, err := w.leader.core.ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ledgertest.Guard(t, w.leader.core.ledger)
 	t.Cleanup(func() {
-		w.leader.kill()
+		w.end()
 		if w.failure != nil {
 			t.Error(w.failure)
 		}
@@ -47,6 +58,17 @@ func (f *fixture) restart() {
 	f.w.leader.deliverAll()
 	ledgertest.Guard(f.t, f.w.leader.core.ledger)
 	f.process, f.ledger = f.w.leader, f.w.leader.core.ledger
+}
+
+// successor gets the lease in the usual way, while the process before is paused.
+func (f *fixture) successor() *fixture {
+	f.t.Helper()
+	w := f.w
+	w.standby = newProcess(w)
+	w.succeed()
+	w.leader.deliverAll()
+	ledgertest.Guard(f.t, w.leader.core.ledger)
+	return &fixture{process: w.leader, t: f.t, ledger: w.leader.core.ledger}
 }
 
 // create stores pods in the API. The scheduler does not hear of them yet.

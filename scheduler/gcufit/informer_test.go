@@ -82,6 +82,12 @@ func (i *informer) pump() bool {
 	return true
 }
 
+// pumpAll brings the store up to date, and tells the listeners nothing yet.
+func (i *informer) pumpAll() {
+	for i.pump() {
+	}
+}
+
 // relist is a watch that broke: what happened since is seen by its result only.
 func (i *informer) relist(list map[string]any, version string) {
 	i.at, i.version = len(*i.log), version

@@ -30,6 +30,17 @@ const (
 //   - nothing sleeps that would fit, and everything comes to rest
 //   - Forget is the exact inverse of Assume
 //
+// Schedulers fight over the lease: a leader that is paused in the middle of whatever it does, or cut off from
+// the lease, goes on as a zombie beside its successor. It takes in events, runs cycles, preempts, sends
+// Bindings, settles doubts, and may get the lease again; there can be four at once. The election has the
+// rules of client-go's elector and LeaseLock, and the time of all clocks is part of the world. With them:
+//
+//   - at most one of all processes holds the lease by its own reckoning
+//   - what was decided in one term takes no effect once pods were looked at in a later one, harm or not
+//   - every ledger's own invariants hold, a zombie's too
+//   - at rest a zombie's ledger too is what the lists say, since it may lead again
+//   - a zombie settles its doubts and ends its Bindings without hindering the leader from coming to rest
+//
 // Each world has a seed of its own; a failure prints it, and -gcufit.seed replays that world alone.
 func TestModel(t *testing.T) {
 	if *seedFlag != 0 {
@@ -50,7 +61,7 @@ func TestModel(t *testing.T) {
 func play(t *testing.T, seed uint64, count int) {
 	t.Helper()
 	w := newWorld(seed)
-	defer w.leader.kill()
+	defer w.end()
 	at := 0
 	defer func() {
 		if r := recover(); r != nil {
@@ -62,14 +73,10 @@ func play(t *testing.T, seed uint64, count int) {
 	}()
 	for at = range count {
 		w.step()
-		if err := w.leader.core.ledger.Check(); err != nil {
-			w.fail("%v", err)
-		}
+		w.check()
 		if w.failure == nil && at%perRest == perRest-1 {
 			w.rest()
-			if err := w.leader.core.ledger.Check(); err != nil {
-				w.fail("%v", err)
-			}
+			w.check()
 		}
 		if w.failure != nil {
 			t.Errorf("step %d: %v\n\nlast steps:\n%s\n\nreplay with -gcufit.seed=%d", at, w.failure, strings.Join(w.trace[max(0, len(w.trace)-60):], "\n"), seed)
@@ -78,11 +85,26 @@ func play(t *testing.T, seed uint64, count int) {
 	}
 }
 
+func (w *world) check() {
+	for _, p := range w.alive() {
+		if err := p.core.ledger.Check(); err != nil {
+			w.fail("ledger of %s: %v", p.id, err)
+		}
+	}
+}
+
+// end ends all processes.
+func (w *world) end() {
+	for _, p := range w.alive() {
+		p.kill()
+	}
+}
+
 // TestModelReplays holds the model to its word that a seed plays the same world again.
 func TestModelReplays(t *testing.T) {
 	tell := func() string {
 		w := newWorld(7)
-		defer func() { w.leader.kill() }()
+		defer w.end()
 		for range 700 {
 			w.step()
 		}

@@ -28,7 +28,7 @@ func TestRoomIsKeptOnTheVictimsCard(t *testing.T) {
 		t.Fatalf("h is nominated to %q", f.nominated["uid-h"])
 	}
 	f.create(ledgertest.Pod("m", ledgertest.Memory(8), ledgertest.Priority(5)))
-	f.podInformer.pump() // the end of l is not heard of yet
+	f.podInformer.pumpAll() // the end of l is not heard of yet
 	f.nodeInformer.pump()
 	// m fits card 1 beside k1, and card 0 too if nobody kept that for h.
 	x, _ := f.place("m")
@@ -138,16 +138,16 @@ func TestTakeOverGoesOnWithoutAPod(t *testing.T) {
 	now := time.Unix(1, 0)
 	f.core.takeover.now = func() time.Time { return now }
 	f.w.unwritable = "big"
-	err := f.core.ready(t.Context())
+	_, err := f.core.ready(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "1 of 2 waiting pods cannot be written to") || !strings.Contains(err.Error(), "1m10s") {
 		t.Fatalf("first try: %v", err)
 	}
 	now = now.Add(grace - time.Second)
-	if err := f.core.ready(t.Context()); err == nil {
+	if _, err := f.core.ready(t.Context()); err == nil {
 		t.Error("the take-over went on while a Binding could still come")
 	}
 	now = now.Add(time.Second)
-	if err := f.core.ready(t.Context()); err != nil {
+	if _, err := f.core.ready(t.Context()); err != nil {
 		t.Errorf("after the grace: %v", err)
 	}
 }

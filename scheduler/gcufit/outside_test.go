@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/topscloud/topscloud/gcushare/share"
 	"github.com/topscloud/topscloud/internal/contract"
@@ -59,7 +60,7 @@ func (w *world) recordElsewhere() {
 		return
 	}
 	w.note("an agent records %s %s", pod.Name, pod.UID)
-	delete(w.overdue, pod.UID)
+	w.recorded(pod.UID)
 	w.write(pod, func(p *v1.Pod) { p.Annotations[w.names.AllocationKey] = text })
 }
 
@@ -72,7 +73,14 @@ func (w *world) expire() {
 	w.note("%s %s is overdue", pod.Name, pod.UID)
 	w.leader.core.feed.Expire(pod.UID)
 	if h := w.leader.core.ledger.Holder(pod.UID); h != nil && h.Overdue {
-		w.overdue[pod.UID] = true
+		w.leader.overdue[pod.UID] = true
+	}
+}
+
+// recorded ends the time limit of a pod's missing record, for all that count it.
+func (w *world) recorded(uid types.UID) {
+	for _, p := range w.alive() {
+		delete(p.overdue, uid)
 	}
 }
 

@@ -8,11 +8,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/clock"
 
 	"github.com/topscloud/topscloud/gcushare/ledger"
 	"github.com/topscloud/topscloud/gcushare/share"
 	"github.com/topscloud/topscloud/internal/contract"
 	"github.com/topscloud/topscloud/scheduler/config"
+	"github.com/topscloud/topscloud/scheduler/lease"
 )
 
 // Name is the plugin's name in a scheduler configuration.
@@ -40,6 +42,10 @@ var (
 
 // Factory makes the plugin for each profile of one scheduler process.
 type Factory struct {
+	// Lease says whether the process still leads; nil stands for a process without leader election.
+	Lease *lease.Hold
+
+	// mu guards core.
 	mu   sync.Mutex
 	core *core
 }
@@ -53,7 +59,11 @@ func (f *Factory) New(ctx context.Context, obj runtime.Object, handle fwk.Handle
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.core == nil {
-		if f.core, err = newCore(ctx, args, handle); err != nil {
+		hold := f.Lease
+		if hold == nil {
+			hold = lease.NewHold(clock.RealClock{})
+		}
+		if f.core, err = newCore(ctx, args, handle, hold); err != nil {
 			return nil, err
 		}
 	} else if f.core.names.ResourceWhole != args.Names.ResourceWhole || f.core.recordTimeout != args.RecordTimeout {

@@ -19,7 +19,8 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	if !share.Asks(p.names, pod) {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	if err := p.ready(ctx); err != nil {
+	term, err := p.ready(ctx)
+	if err != nil {
 		return nil, fwk.AsStatus(err)
 	}
 	if h := p.ledger.Holder(pod.UID); h != nil && h.State == ledger.Doubtful {
@@ -36,7 +37,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
-	state.Write(stateKey, &cycle{req: req, view: view, statuses: newStatuses(p.names, req)})
+	state.Write(stateKey, &cycle{req: req, term: term, view: view, statuses: newStatuses(p.names, req)})
 	return nil, nil
 }
 

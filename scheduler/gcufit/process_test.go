@@ -3,6 +3,7 @@ package gcufit
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -19,13 +20,16 @@ import (
 	"github.com/topscloud/topscloud/internal/contract"
 	"github.com/topscloud/topscloud/scheduler/config"
 	"github.com/topscloud/topscloud/scheduler/feed"
+	"github.com/topscloud/topscloud/scheduler/lease"
 )
 
 // process is one scheduler process: the real plugin, ledger, feed and settler below a model of
 // kube-scheduler's queue. One that does not lead takes in events and waits.
 type process struct {
 	w      *world
+	id     string
 	dead   bool
+	busy   bool // a scheduling cycle is on its way: there is one goroutine for them
 	stop   context.CancelFunc
 	core   *core
 	plugin *Plugin
@@ -41,12 +45,17 @@ type process struct {
 	nominated map[types.UID]string
 	nodes     map[string]*v1.Node // the scheduler's cache of nodes
 	binding   []*flight
+	paused    []*call // of Bind
+	overdue   map[types.UID]bool
+
+	candidate
 }
 
 func newProcess(w *world) *process {
 	ctx, stop := context.WithCancel(context.Background())
+	w.processes++
 	p := &process{
-		w: w, stop: stop, settle: &settleQueue{keys: map[types.NamespacedName]bool{}},
+		w: w, id: fmt.Sprintf("s%d", w.processes), stop: stop, overdue: map[types.UID]bool{}, settle: &settleQueue{keys: map[types.NamespacedName]bool{}},
 		entries: map[types.UID]*entry{}, nominated: map[types.UID]string{}, nodes: map[string]*v1.Node{},
 	}
 	p.podInformer = &informer{log: &w.podLog, store: map[string]any{}}
@@ -56,7 +65,7 @@ func newProcess(w *world) *process {
 		panic(err) // the defaults
 	}
 	c := &core{
-		names: w.names, recordTimeout: args.RecordTimeout, ledger: ledger.New(w.names), client: &modelClient{p: p},
+		names: w.names, recordTimeout: args.RecordTimeout, ledger: ledger.New(w.names), client: &modelClient{p: p}, lease: lease.NewHold(w.election.clock),
 		pods: p.podInformer, waiting: newWaiting(p), nominations: newNominations(), problems: newProblems(&modelHandle{p: p}),
 		pause: func(context.Context, time.Duration) bool { w.perturb(); return !p.dead },
 	}
@@ -67,6 +76,9 @@ func newProcess(w *world) *process {
 	})
 	c.addProfile(contract.SchedulerName)
 	p.core, p.plugin = c, &Plugin{core: c, handle: &modelHandle{p: p}, args: args}
+	if w.election.on {
+		p.lock = c.lease.Watch(&modelLock{p: p}, renewDeadline)
+	}
 	p.podInformer.feed.deliver = toHandler(c.feed.PodHandler(ctx))
 	p.nodeInformer.feed.deliver = toHandler(c.feed.NodeHandler())
 	p.podInformer.hints.deliver = p.podEvent
@@ -92,6 +104,10 @@ func (p *process) kill() {
 	p.dead = true
 	p.stop()
 	p.binding = nil
+	p.w.inCalm(func() {
+		for p.resumeOne() {
+		}
+	})
 }
 
 // deliver moves one of the event streams on.

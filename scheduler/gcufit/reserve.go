@@ -37,6 +37,10 @@ func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 			return fwk.AsStatus(fmt.Errorf("node %s: room was taken since it was looked at: %s", nodeName, why.Text(p.names, c.req)))
 		}
 		lost = p.ledger.Assume(ledger.Plan(pod, nodeName, c.req, plan.Record(&n.Node, c.req)))
+		if lost == nil && !p.exists(pod) {
+			p.ledger.Forget(pod.UID)
+			return fwk.AsStatus(errors.New("the pod is gone, or bound by someone else"))
+		}
 		if lost == nil {
 			klog.FromContext(ctx).V(5).Info("Reserved GCU", "pod", klog.KObj(pod), "node", nodeName)
 			p.waitsNoMore(ctx, pod.UID, nodeName)
@@ -47,6 +51,16 @@ func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 		}
 	}
 	return fwk.AsStatus(lost)
+}
+
+// exists says whether the informer's store has the pod, unbound. The feed runs behind the store. So if the
+// pod is there after it was charged, the feed will hear of its end later than that, and frees it. If it is
+// not, the feed may have told the ledger of the pod's whole life before the queue heard of any of it; a pod
+// charged after that would be freed by nobody who frees for good.
+func (p *Plugin) exists(pod *v1.Pod) bool {
+	obj, ok, err := p.pods.GetStore().GetByKey(podKey(pod))
+	now, isPod := obj.(*v1.Pod)
+	return err == nil && ok && isPod && now.UID == pod.UID && now.Spec.NodeName == ""
 }
 
 // Unreserve undoes Reserve. A doubtful or confirmed pod keeps its charge.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/topscloud/topscloud/gcushare/ledger"
 	"github.com/topscloud/topscloud/gcushare/share"
+	"github.com/topscloud/topscloud/scheduler/lease"
 )
 
 const stateKey fwk.StateKey = Name
@@ -16,6 +17,7 @@ const stateKey fwk.StateKey = Name
 // clones; a clone owns only its trials.
 type cycle struct {
 	req      *share.Request
+	term     lease.Term // of leading in which the view was taken
 	view     *ledger.View
 	statuses *statuses
 	// trial holds nodes changed by AddPod and RemovePod, removed the holders taken from them, so that

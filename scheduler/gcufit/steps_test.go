@@ -2,10 +2,10 @@ package gcufit
 
 import (
 	"fmt"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/topscloud/topscloud/gcushare/ledger"
 	"github.com/topscloud/topscloud/gcushare/ledger/ledgertest"
 	"github.com/topscloud/topscloud/internal/contract"
 )
@@ -26,11 +26,19 @@ var steps = []weighted{
 	{2, func(w *world) { w.leader.deliverAll() }},
 	{14, (*world).create},
 	{20, func(w *world) {
-		if !w.busy {
+		if !w.leader.busy {
 			w.leader.schedule()
 		}
 	}},
 	{16, func(w *world) { w.leader.bindOne() }},
+	{6, func(w *world) { w.leader.resumeOne() }},
+	{9, func(w *world) { w.leader.elect() }},
+	{4, (*world).campaign},
+	{9, func(w *world) { w.pass(time.Duration(w.rng.IntN(3000)) * time.Millisecond) }},
+	{1, (*world).stall},
+	{2, (*world).usurp},
+	{1, (*world).cut},
+	{24, (*world).haunt},
 	{4, func(w *world) { w.leader.settleOne() }},
 	{4, (*world).commitLate},
 	{7, (*world).delete},
@@ -61,7 +69,15 @@ func (w *world) step() {
 // rest lets no more happen and everything end: each answer comes, each event is delivered, each pod is
 // tried. It fails when that does not come to an end.
 func (w *world) rest() {
+	heals := w.chance(50)
 	w.calm = true
+	if heals {
+		w.leader.cut = false
+	}
+	// A leader that cannot renew gives way, whether or not it hears of it.
+	if w.leader.elect(); !w.leader.holds() {
+		w.succeed()
+	}
 	w.mend()
 	for round := 0; ; round++ {
 		if round == 300 {
@@ -80,26 +96,33 @@ func (w *world) rest() {
 		moved = w.leader.settleOne() || moved
 		moved = w.leader.schedule() || moved
 		moved = w.leader.bindOne() || moved
+		moved = w.leader.resumeOne() || moved
+		// Zombies end what they began. Each pod they try comes back to them, since they may place none.
+		for _, z := range w.zombies {
+			z.deliverAll()
+			moved = z.settleOne() || moved
+			moved = z.bindOne() || moved
+			moved = z.resumeOne() || moved
+		}
 		if !moved {
-			w.leader.deliverAll()
 			break
 		}
 	}
-	if n := len(w.leader.core.ledger.Doubtful()); n > 0 {
-		w.fail("%d pods are in doubt at rest, and the settler has nothing to do", n)
+	for _, p := range w.alive() {
+		p.deliverAll()
+	}
+	for _, z := range w.zombies {
+		if w.failure == nil {
+			w.checkLedger(z)
+		}
 	}
 	if w.failure == nil {
 		w.checkRest()
 	}
 	w.calm = false
-	if w.standby != nil {
-		w.standby.deliverAll()
-	}
 	w.podLog, w.nodeLog = nil, nil
-	for _, p := range []*process{w.leader, w.standby} {
-		if p != nil {
-			p.podInformer.at, p.nodeInformer.at = 0, 0
-		}
+	for _, p := range w.alive() {
+		p.podInformer.at, p.nodeInformer.at = 0, 0
 	}
 }
 
@@ -177,7 +200,7 @@ func (w *world) complete() {
 		w.note("%s %s ends", pod.Name, pod.UID)
 		w.write(pod, func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded })
 		delete(w.ours, pod.UID)
-		delete(w.overdue, pod.UID)
+		w.recorded(pod.UID)
 		if w.chance(50) {
 			w.remove(w.pods[pod.Name])
 		}
@@ -212,8 +235,8 @@ func (w *world) annotate() {
 func (w *world) breakWatch() {
 	pods, nodes, version := w.lists()
 	p := w.leader
-	if w.standby != nil && w.chance(30) {
-		p = w.standby
+	if all := w.alive(); w.chance(40) {
+		p = all[w.rng.IntN(len(all))]
 	}
 	if w.chance(60) {
 		w.note("the pod watch breaks")
@@ -222,30 +245,4 @@ func (w *world) breakWatch() {
 		w.note("the node watch breaks")
 		p.nodeInformer.relist(nodes, version)
 	}
-}
-
-// failOver ends the leader, some of whose Bindings are on their way, and has another process lead: a
-// standby whose informers lag, or a fresh one.
-func (w *world) failOver() {
-	if w.busy || w.standby == nil && w.chance(60) {
-		if w.standby == nil {
-			w.standby = newProcess(w)
-		}
-		return
-	}
-	w.note("the leader dies")
-	old := w.leader
-	for _, f := range old.binding {
-		if h := old.core.ledger.Holder(f.pod.UID); h != nil && h.State == ledger.InFlight && h.Node == f.node && w.chance(60) {
-			if b, err := old.plugin.newBinding(f.pod, f.node, h, readCycle(f.state).req); err == nil {
-				w.late = append(w.late, b)
-			}
-		}
-	}
-	old.kill()
-	if w.leader, w.standby = w.standby, nil; w.leader == nil {
-		w.leader = newProcess(w)
-	}
-	w.leader.lead()
-	clear(w.overdue) // its time runs anew
 }

@@ -166,6 +166,34 @@ func TestReadingOlderThanTheDeletion(t *testing.T) {
 	}
 }
 
+// A is bound by another scheduler, starts and is deleted. The feed has heard of all that, the scheduling
+// queue of nothing: A is placed. Then the queue's listener hears that A starts, and Q's hint tells the
+// ledger, which took A for a running pod. The feed has no more to say about A, and no pod sleeps any more
+// whose hint would be asked about A's end: A was charged for ever.
+func TestPlacedAfterItsEnd(t *testing.T) {
+	f := newFixture(t, ledgertest.Node("n1", 16*gib))
+	f.create(ledgertest.Pod("a", ledgertest.Memory(12)), ledgertest.Pod("q", ledgertest.Memory(16)))
+	f.deliverAll()
+	e := f.entries["uid-a"]
+	a := f.w.write(f.w.pods["a"], func(p *v1.Pod) { p.Spec.NodeName = "n1" })
+	f.w.remove(f.w.write(a, ledgertest.Initialized))
+	for f.podInformer.pump() || f.podInformer.feed.next() {
+	}
+	f.cycle(e)
+	q := f.entries["uid-q"]
+	q.state = sleeping
+	f.podInformer.hints.next() // bound
+	f.podInformer.hints.next() // initialized
+	q.state = active
+	f.podInformer.hints.next() // deleted
+	for len(f.binding) > 0 {
+		f.bindNow(f.binding[0])
+	}
+	if got := f.used("n1", 0); got != 0 {
+		t.Errorf("card 0 holds %d MiB for a pod that is gone", got)
+	}
+}
+
 // H is nominated to n1 and keeps M out there; then H is bound to n2. No event speaks of n1.
 func TestNominatedPodFindsRoomElsewhere(t *testing.T) {
 	f := newFixture(t, ledgertest.Node("n1", 16*gib), ledgertest.Node("n2", 16*gib))

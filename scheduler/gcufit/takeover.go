@@ -17,6 +17,7 @@ import (
 
 	"github.com/topscloud/topscloud/gcushare/ledger"
 	"github.com/topscloud/topscloud/gcushare/share"
+	"github.com/topscloud/topscloud/scheduler/lease"
 )
 
 // takeover makes a process that begins to schedule safe from the one before it.
@@ -26,7 +27,11 @@ import (
 // R1 sends the Binding of pod A and dies; R2 reads all pods, A among them and unbound, gives A's room
 // to pod B; then the API server comes to A's Binding and stores it. So R2 reads what is bound as of now,
 // and writes to each unbound pod that asks for GCU, after which the API server refuses Bindings of R1.
-// Pods made later are safe, since R1 had lost its lease before.
+// A pod made later is safe: R1 binds only while its own clock tells it that it leads (package lease), and
+// that time was over before R2 got the lease. The same goes for a version of a pod made later.
+//
+// A process can lose the lease and get it again, if the one that had it in between gave it up. Each term
+// needs a take-over of its own, and what was placed in an earlier one is not bound any more.
 //
 // One pod that cannot be written to (it is as large as etcd takes, a webhook refuses it) must not keep all
 // others waiting for ever: after grace no Binding sent before the first try can still be under way.
@@ -38,7 +43,8 @@ type takeover struct {
 	// mu guards all below, and is held over the API calls: nobody may place a pod before they are made.
 	mu     sync.Mutex
 	done   bool
-	since  time.Time // the first try
+	term   lease.Term // the take-over is, or was, for
+	since  time.Time  // the first try
 	fenced map[types.UID]bool
 	// borrowed are pods charged from a list. The feed frees them once it hears that they are gone, but it
 	// never does if they came and went in a gap of its watch, or went just before they were charged.
@@ -48,14 +54,23 @@ type takeover struct {
 // grace is longer than the API server works on any request: its own limit is a minute.
 const grace = 70 * time.Second
 
-// ready waits until the ledger holds all that the API held when this process began to schedule.
-func (c *core) ready(ctx context.Context) error {
+// ready waits until the ledger holds all that the API held when this process began to schedule, and
+// returns the term of leading that this is true for. It fails if the process does not lead.
+func (c *core) ready(ctx context.Context) (lease.Term, error) {
 	if err := c.feed.WaitForSync(ctx); err != nil {
-		return err
+		return 0, err
 	}
 	t := &c.takeover
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	// Before the API is read: if the term ends meanwhile, what was read is worth nothing to the next one.
+	term, err := c.lease.Term()
+	if err != nil {
+		return 0, err
+	}
+	if t.term != term {
+		t.done, t.term, t.since, t.fenced = false, term, time.Time{}, nil
+	}
 	if !t.done {
 		err := t.run(ctx)
 		// A try that fails half-way has charged pods too, and there need be no other try.
@@ -65,7 +80,7 @@ func (c *core) ready(ctx context.Context) error {
 			c.settler.queue.Add(types.NamespacedName{Namespace: first.Namespace, Name: first.Name})
 		}
 		if err != nil {
-			return fmt.Errorf("take over from the scheduler before: %w", err)
+			return 0, fmt.Errorf("take over from the scheduler before: %w", err)
 		}
 		t.done, t.fenced = true, nil
 		c.leads.Store(true)
@@ -73,7 +88,7 @@ func (c *core) ready(ctx context.Context) error {
 			c.problems.report(n.Name, n)
 		}
 	}
-	return nil
+	return term, nil
 }
 
 func (t *takeover) run(ctx context.Context) error {

@@ -87,20 +87,7 @@ func (w *world) checkBound(pod *v1.Pod) {
 
 // checkRest compares the leader with the truth once everything was delivered and answered.
 func (w *world) checkRest() {
-	l := w.leader.core.ledger
-	fresh := ledger.New(w.names)
-	for _, n := range w.nodes {
-		fresh.ObserveNode(n)
-	}
-	for _, p := range w.live(bound) {
-		fresh.Observe(p)
-		if w.overdue[p.UID] {
-			fresh.MarkOverdue(p.UID)
-		}
-	}
-	if got, want := l.Dump(), fresh.Dump(); got != want {
-		w.fail("the ledger at rest:\n%s\nwant, from the lists:\n%s", got, want)
-	}
+	w.checkLedger(w.leader)
 	for _, p := range w.live(unbound) {
 		e := w.leader.entries[p.UID]
 		if e == nil {
@@ -109,7 +96,28 @@ func (w *world) checkRest() {
 			w.fail("pod %s %s sleeps, though it fits node %s", p.Name, p.UID, node)
 		}
 	}
-	w.checkOutside(l)
+	w.checkOutside(w.leader.core.ledger)
+}
+
+// checkLedger wants a process at rest to know what the lists of the API say.
+func (w *world) checkLedger(process *process) {
+	l := process.core.ledger
+	fresh := ledger.New(w.names)
+	for _, n := range w.nodes {
+		fresh.ObserveNode(n)
+	}
+	for _, p := range w.live(bound) {
+		fresh.Observe(p)
+		if process.overdue[p.UID] {
+			fresh.MarkOverdue(p.UID)
+		}
+	}
+	if got, want := l.Dump(), fresh.Dump(); got != want {
+		w.fail("the ledger of %s at rest:\n%s\nwant, from the lists:\n%s", process.id, got, want)
+	}
+	if n := len(l.Doubtful()); n > 0 {
+		w.fail("%d pods are in doubt at rest, and the settler of %s has nothing to do", n, process.id)
+	}
 }
 
 // checkOutside wants a node closed when the records on it pass a card's present memory.

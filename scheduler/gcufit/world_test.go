@@ -6,12 +6,14 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/topscloud/topscloud/gcushare/ledger"
 	"github.com/topscloud/topscloud/internal/contract"
@@ -26,7 +28,6 @@ type world struct {
 	unwritable string // a pod that no write to succeeds
 	calm       bool   // nothing happens by itself and all calls are answered as they should be
 	depth      int    // nesting of perturb
-	busy       bool   // a scheduling cycle is on its way: there is one goroutine for them
 
 	rv, uids uint64
 	pods     map[string]*v1.Pod // by name; objects are replaced, never changed
@@ -38,9 +39,11 @@ type world struct {
 
 	ours    map[types.UID]bool   // bound by this scheduler, with cards that nobody else touched
 	running map[types.UID]string // record by which a pod runs, whatever became of its annotation
-	overdue map[types.UID]bool
 
+	election        election
 	leader, standby *process
+	zombies         []*process // led before, and go on as if they still did
+	processes       int        // how many there ever were
 	steps           []weighted
 	totalWeight     int
 	trace           []string
@@ -60,8 +63,8 @@ func newWorld(seed uint64) *world {
 	for i := range 3 {
 		w.addMachine(fmt.Sprintf("n%d", i))
 	}
-	w.leader = newProcess(w)
-	w.leader.lead()
+	w.election.on = true
+	w.succeed()
 	return w
 }
 
@@ -70,8 +73,9 @@ func bareWorld(seed uint64) *world {
 	w := &world{
 		rng: rand.New(rand.NewPCG(seed, 0)), names: contract.Default(),
 		pods: map[string]*v1.Pod{}, nodes: map[string]*v1.Node{}, machines: map[string]*machine{},
-		ours: map[types.UID]bool{}, running: map[types.UID]string{}, overdue: map[types.UID]bool{},
+		ours: map[types.UID]bool{}, running: map[types.UID]string{},
 	}
+	w.election.clock = clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	w.steps = steps
 	for _, s := range steps {
 		w.totalWeight += s.weight
@@ -94,6 +98,14 @@ func (w *world) note(format string, args ...any) {
 
 // chance is true in p of 100 cases, and never in a calm world.
 func (w *world) chance(p int) bool { return !w.calm && w.rng.IntN(100) < p }
+
+// inCalm does something while nothing else happens.
+func (w *world) inCalm(do func()) {
+	calm := w.calm
+	w.calm = true
+	do()
+	w.calm = calm
+}
 
 func (w *world) version() string {
 	w.rv++
@@ -128,7 +140,7 @@ func (w *world) remove(pod *v1.Pod) {
 	}
 	delete(w.ours, pod.UID)
 	delete(w.running, pod.UID)
-	delete(w.overdue, pod.UID)
+	w.recorded(pod.UID)
 	w.note("pod %s %s is gone", pod.Name, pod.UID)
 }
 
@@ -165,6 +177,7 @@ func (w *world) bind(b *v1.Binding) error {
 	case pod.UID != b.UID, pod.ResourceVersion != b.ResourceVersion, bound(pod), pod.DeletionTimestamp != nil:
 		return apierrors.NewConflict(podResource, b.Name, fmt.Errorf("now %s at %s on node %q", pod.UID, pod.ResourceVersion, pod.Spec.NodeName))
 	}
+	w.checkTerm(b)
 	now := w.write(pod, func(p *v1.Pod) {
 		p.Spec.NodeName, p.Status.NominatedNodeName = b.Target.Name, ""
 		maps.Copy(p.Annotations, b.Annotations)

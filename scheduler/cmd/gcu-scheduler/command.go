@@ -17,10 +17,13 @@ import (
 	"k8s.io/component-base/version"
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+	schedulerconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	"k8s.io/utils/clock"
 
 	gcuapp "github.com/topscloud/topscloud/internal/app"
 	"github.com/topscloud/topscloud/scheduler/gcufit"
+	"github.com/topscloud/topscloud/scheduler/lease"
 )
 
 // newCommand is kube-scheduler's command with our plugin registered and the order of plugins checked
@@ -70,7 +73,7 @@ func run(ctx context.Context, cmd *cobra.Command, opts *options.Options, inspect
 		return fmt.Errorf("logging: %w", err)
 	}
 	cliflag.PrintFlags(cmd.Flags())
-	factory := new(gcufit.Factory)
+	factory := &gcufit.Factory{Lease: lease.NewHold(clock.RealClock{})}
 	config, scheduler, err := app.Setup(ctx, opts, app.WithPlugin(gcufit.Name, factory.New))
 	if err != nil {
 		return err
@@ -78,6 +81,7 @@ func run(ctx context.Context, cmd *cobra.Command, opts *options.Options, inspect
 	if err := checkProfiles(scheduler.Profiles); err != nil {
 		return err
 	}
+	watchLease(config, factory.Lease)
 	if inspectAddress != "" {
 		if err := serveInspect(ctx, inspectAddress, config, factory); err != nil {
 			return err
@@ -85,4 +89,12 @@ func run(ctx context.Context, cmd *cobra.Command, opts *options.Options, inspect
 	}
 	opts.ComponentGlobalsRegistry.AddMetrics()
 	return app.Run(ctx, config, scheduler)
+}
+
+// watchLease shows the plugin what becomes of the lease. It comes after Setup, which makes the lock and the
+// plugin, and before Run, which begins to use both.
+func watchLease(config *schedulerconfig.CompletedConfig, hold *lease.Hold) {
+	if e := config.LeaderElection; e != nil {
+		e.Lock = hold.Watch(e.Lock, e.RenewDeadline)
+	}
 }
