@@ -11,8 +11,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/topscloud/topscloud/sandbox/realnode"
 )
 
 var (
@@ -206,7 +204,7 @@ func TestKubeletRestartBeforeCreate(t *testing.T) {
 			t.Logf("%s: %s: %s", p.Name, p.Status.Reason, p.Status.Message)
 			continue
 		}
-		e.kubectl("exec", list[i], "-c", "hold", "--", realnode.ProbePath, "end")
+		e.end(list[i], "hold")
 	}
 	for _, name := range list {
 		if e.get(name).Status.Phase == v1.PodFailed {
