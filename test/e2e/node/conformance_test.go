@@ -18,6 +18,7 @@ import (
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
 	"github.com/topscloud/topscloud/deviceplugin/kubelet/kubelettest"
+	"github.com/topscloud/topscloud/sandbox/realnode"
 )
 
 // subject is a kubelet that a scenario runs on: the real one, or the imitation other tests use.
@@ -258,6 +259,7 @@ func scenarios() map[string]scenario {
 // TestConformance plays each scenario on the imitation of kubelet and on the real one; the plugin must see
 // the same.
 func TestConformance(t *testing.T) {
+	realnode.Require(t)
 	all := scenarios()
 	for n, name := range slices.Sorted(maps.Keys(all)) {
 		sc, resource := all[name], fmt.Sprintf("conformance.topscloud.dev/s%d", n)
