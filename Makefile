@@ -59,7 +59,7 @@ test: kube kube-oldest $(NODE) verify ## What CI runs: formatting, vet, all test
 test-full: kube kube-oldest $(NODE) verify ## test, with the long soaks and kill matrices
 	TOPSCLOUD_TEST_FULL=1 $(RACETEST) -timeout 2h $$($(GO) list $(RACE) 2>/dev/null | grep -v /cmd/)
 	TOPSCLOUD_TEST_FULL=1 $(GO) test -timeout 2h $$($(GO) list ./... | grep -v /test/e2e/)
-	TOPSCLOUD_TEST_FULL=1 $(E2ENODE)
+	$(E2ENODE) -node.rounds=20
 
 .PHONY: integration
 integration: kube kube-oldest ## Only the tests that need the real control plane
@@ -67,7 +67,7 @@ integration: kube kube-oldest ## Only the tests that need the real control plane
 
 .PHONY: e2e-node
 e2e-node: kube-node ## The tests on one real node: kubelet, containerd, runc; as root (docs/real-node.md)
-	$(E2ENODE) -v
+	$(E2ENODE) -v -node.rounds=20
 
 .PHONY: bench
 bench: ## The benchmarks of the tree

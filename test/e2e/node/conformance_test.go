@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,6 +19,7 @@ import (
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
 	"github.com/topscloud/topscloud/deviceplugin/kubelet/kubelettest"
+	"github.com/topscloud/topscloud/sandbox/realnode"
 )
 
 // subject is a kubelet that a scenario runs on: the real one, or the imitation other tests use.
@@ -27,6 +31,10 @@ type subject interface {
 	run(p *v1.Pod) string
 	// crash ends the first container of a running pod and returns when it runs again, or the pod has failed.
 	crash(p *v1.Pod) string
+	// hold hands a pod to kubelet whose first init container runs until it is released, and returns when it runs.
+	hold(p *v1.Pod)
+	// release ends that container and returns how the pod went on.
+	release(p *v1.Pod) string
 	// remove ends a pod and returns when kubelet has none of it.
 	remove(p *v1.Pod)
 	restart()
@@ -36,7 +44,10 @@ type subject interface {
 // scenario is what happens to one plugin of eight devices.
 type scenario struct {
 	prefers bool
-	play    func(s *stage)
+	// alone says that it restarts kubelet or empties its folder; the others run side by side, since each
+	// has a resource of its own.
+	alone bool
+	play  func(s *stage)
 }
 
 // stage is a scenario that runs.
@@ -144,7 +155,7 @@ func scenarios() map[string]scenario {
 			s.forget()
 			s.play(s.pod("q", s.asks("a", 8)))
 		}},
-		"kubelet restart": {play: func(s *stage) {
+		"kubelet restart": {alone: true, play: func(s *stage) {
 			s.register()
 			p := s.pod("p", s.asks("a", 2))
 			s.play(p)
@@ -155,7 +166,39 @@ func scenarios() map[string]scenario {
 			s.note("crash: %s", s.crash(p))
 			s.play(s.pod("q", s.asks("a", 2)))
 		}},
-		"folder wiped": {play: func(s *stage) {
+		"kubelet restart before a container": {alone: true, play: func(s *stage) {
+			s.register()
+			p := s.pod("p", withInit(container("hold", "", 0, "sleep", "--for=1h")), s.asks("a", 2))
+			s.hold(p)
+			s.note("held")
+			s.restart()
+			s.note("restarted")
+			s.register()
+			s.note("pod is %s", s.release(p))
+		}},
+		"kubelet restart before a container, plugin late": {alone: true, play: func(s *stage) {
+			s.register()
+			p := s.pod("p", withInit(container("hold", "", 0, "sleep", "--for=1h")), s.asks("a", 2))
+			s.hold(p)
+			s.note("held")
+			s.stop()
+			s.restart()
+			s.note("restarted")
+			s.note("pod is %s", s.release(p))
+			s.register()
+		}},
+		"kubelet restart after a crash": {alone: true, play: func(s *stage) {
+			s.register()
+			p := s.pod("p", s.asks("a", 2))
+			s.play(p)
+			s.stop()
+			s.restart()
+			s.note("restarted")
+			s.note("crash: %s", s.crash(p))
+			s.register()
+			s.note("crash: %s", s.crash(p))
+		}},
+		"folder wiped": {alone: true, play: func(s *stage) {
 			s.register()
 			p := s.pod("p", s.asks("a", 2))
 			s.play(p)
@@ -188,9 +231,9 @@ func scenarios() map[string]scenario {
 		"free devices unhealthy": {play: func(s *stage) {
 			s.register()
 			s.play(s.pod("p", s.asks("a", 2)))
-			s.setHealth(pluginapi.Unhealthy, func(id string) bool { return !s.held(id) })
+			s.setHealth(pluginapi.Unhealthy, false)
 			s.await(2, 8)
-			s.setHealth(pluginapi.Healthy, func(string) bool { return true })
+			s.setHealth(pluginapi.Healthy, false)
 			s.await(8, 8)
 			s.play(s.pod("q", s.asks("a", 6)))
 		}},
@@ -198,7 +241,7 @@ func scenarios() map[string]scenario {
 			s.register()
 			p := s.pod("p", s.asks("a", 2))
 			s.play(p)
-			s.setHealth(pluginapi.Unhealthy, s.held)
+			s.setHealth(pluginapi.Unhealthy, true)
 			s.await(6, 8)
 			s.note("crash: %s", s.crash(p))
 			s.play(s.pod("q", s.asks("a", 4)))
@@ -220,26 +263,37 @@ func scenarios() map[string]scenario {
 // TestConformance plays each scenario on the imitation of kubelet and on the real one; the plugin must see
 // the same.
 func TestConformance(t *testing.T) {
-	e := newEnv(t)
-	n := 0
-	for name, sc := range scenarios() {
-		n++
-		resource := fmt.Sprintf("conformance.topscloud.dev/s%d", n)
-		t.Run(name, func(t *testing.T) {
-			play := func(s subject) []string {
-				st := &stage{t: t, subject: s, recorder: newRecorder(resource, s.pluginDir(), sc.prefers)}
-				defer st.stop()
-				sc.play(st)
-				return st.lines()
+	realnode.Require(t)
+	all := scenarios()
+	for _, alone := range []bool{false, true} {
+		t.Run(map[bool]string{false: "together", true: "alone"}[alone], func(t *testing.T) {
+			for n, name := range slices.Sorted(maps.Keys(all)) {
+				if sc := all[name]; sc.alone == alone {
+					t.Run(name, func(t *testing.T) {
+						if !alone {
+							t.Parallel()
+						}
+						conforms(t, sc, fmt.Sprintf("conformance.topscloud.dev/s%d", n))
+					})
+				}
 			}
-			imitated := play(&imitation{t: t, k: kubelettest.New(t, kubelettest.Dir(t))})
-			real := play(&actual{&env{t: t, namespace: e.namespace}})
-			if diff := cmp.Diff(real, imitated); diff != "" {
-				t.Errorf("what a plugin sees (-kubelet +imitation):\n%s", diff)
-			}
-			t.Logf("%q", real)
 		})
 	}
+}
+
+func conforms(t *testing.T, sc scenario, resource string) {
+	play := func(s subject) []string {
+		st := &stage{t: t, subject: s, recorder: newRecorder(resource, s.pluginDir(), sc.prefers)}
+		defer st.stop()
+		sc.play(st)
+		return st.lines()
+	}
+	imitated := play(&imitation{t: t, k: kubelettest.New(t, kubelettest.Dir(t))})
+	real := play(&actual{newEnv(t)})
+	if diff := cmp.Diff(real, imitated); diff != "" {
+		t.Errorf("what a plugin sees (-kubelet +imitation):\n%s", diff)
+	}
+	t.Logf("%q", real)
 }
 
 // imitation is the kubelet of other tests.
@@ -291,6 +345,24 @@ func (i *imitation) crash(p *v1.Pod) string {
 	}
 	i.k.Exit(p.UID, p.Spec.Containers[0].Name)
 	i.start(p, p.Spec.Containers[0].Name)
+	return "running"
+}
+
+func (i *imitation) hold(p *v1.Pod) {
+	if err := i.k.Admit(p); err != nil {
+		i.t.Fatal(err)
+	}
+	i.start(p, p.Spec.InitContainers[0].Name)
+}
+
+func (i *imitation) release(p *v1.Pod) string {
+	if !i.k.Active(p.UID) {
+		return "failed: UnexpectedAdmissionError"
+	}
+	i.k.Exit(p.UID, p.Spec.InitContainers[0].Name)
+	for _, c := range p.Spec.Containers {
+		i.start(p, c.Name)
+	}
 	return "running"
 }
 
@@ -355,12 +427,31 @@ func (a *actual) settled(name string, restarts int32) string {
 	return outcome
 }
 
+func (a *actual) hold(p *v1.Pod) {
+	a.create(p)
+	a.until(p.Name+" is held", func(ctx context.Context) error {
+		now, err := admin.CoreV1().Pods(a.namespace).Get(ctx, p.Name, metav1.GetOptions{})
+		if err == nil && (len(now.Status.InitContainerStatuses) == 0 || now.Status.InitContainerStatuses[0].State.Running == nil) {
+			err = errors.New("init container does not run")
+		}
+		return err
+	})
+}
+
+func (a *actual) release(p *v1.Pod) string {
+	if now := a.get(p.Name); now.Status.Phase == v1.PodFailed {
+		return "failed: " + now.Status.Reason
+	}
+	a.end(p.Name, p.Spec.InitContainers[0].Name)
+	return a.settled(p.Name, 0)
+}
+
 func (a *actual) crash(p *v1.Pod) string {
 	now := a.get(p.Name)
 	if now.Status.Phase == v1.PodFailed {
 		return "failed"
 	}
-	a.kubectl("exec", p.Name, "-c", p.Spec.Containers[0].Name, "--", "/probe", "end")
+	a.end(p.Name, p.Spec.Containers[0].Name)
 	return a.settled(p.Name, now.Status.ContainerStatuses[0].RestartCount+1)
 }
 
@@ -385,6 +476,14 @@ func (a *actual) restart() {
 	if err := machine.WaitReady(a.t.Context()); err != nil {
 		a.t.Fatal(err)
 	}
+	// Before it listens, kubelet removes every socket in its folder: a plugin that opens one earlier loses it.
+	a.until("kubelet takes registrations", func(ctx context.Context) error {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(machine.PluginDir(), "kubelet.sock"))
+		if err == nil {
+			conn.Close()
+		}
+		return err
+	})
 }
 
 func (a *actual) wipe() {

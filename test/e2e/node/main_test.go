@@ -38,6 +38,10 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	// What tests wait for is mostly kubelet, once a second, and not the processor.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 	klog.SetLogger(logr.Discard())
 	code, err := run(m)
 	if err != nil {

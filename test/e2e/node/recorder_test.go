@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
@@ -67,8 +69,17 @@ func (r *recorder) serve(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_, err = pluginapi.NewRegistrationClient(conn).Register(t.Context(), &pluginapi.RegisterRequest{
-		Version: pluginapi.Version, Endpoint: name + ".sock", ResourceName: r.resource, Options: r.options(),
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	api := pluginapi.NewRegistrationClient(conn)
+	err = poll(ctx, func(ctx context.Context) error {
+		_, err := api.Register(ctx, &pluginapi.RegisterRequest{
+			Version: pluginapi.Version, Endpoint: name + ".sock", ResourceName: r.resource, Options: r.options(),
+		})
+		if status.Code(err) != codes.Unavailable && err != nil {
+			t.Fatalf("register: %v", err) // kubelet has heard it; a second try on the same socket would be another story
+		}
+		return err
 	})
 	if err != nil {
 		t.Fatalf("register: %v", err)
@@ -113,23 +124,17 @@ func (r *recorder) lines() []string {
 	return slices.Clone(r.trace)
 }
 
-// setHealth changes the health of some devices.
-func (r *recorder) setHealth(health string, choose func(id string) bool) {
+// setHealth changes the health of the devices that were allocated, or of the others.
+func (r *recorder) setHealth(health string, held bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, d := range r.devices {
-		if choose(d.ID) {
+		if slices.ContainsFunc(r.sets, func(set []string) bool { return slices.Contains(set, d.ID) }) == held {
 			r.devices[i] = &pluginapi.Device{ID: d.ID, Health: health}
 		}
 	}
 	close(r.changed)
 	r.changed = make(chan struct{})
-}
-
-func (r *recorder) held(id string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.sets, func(set []string) bool { return slices.Contains(set, id) })
 }
 
 func (r *recorder) GetDevicePluginOptions(context.Context, *pluginapi.Empty) (*pluginapi.DevicePluginOptions, error) {
