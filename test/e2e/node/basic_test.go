@@ -26,7 +26,7 @@ func TestPlainPod(t *testing.T) {
 // program is started in it later.
 func TestShares(t *testing.T) {
 	e := newEnv(t)
-	startAgent(t)
+	startProgram(t)
 	tests := []struct {
 		name, res string
 		amount    int64

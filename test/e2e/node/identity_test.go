@@ -22,7 +22,7 @@ var (
 // before the container that has the card. Allocation order, start order and size tell nothing then.
 func TestSameSizeInRandomOrder(t *testing.T) {
 	e := newEnv(t)
-	startAgent(t)
+	startProgram(t)
 	s := *seed
 	if s == 0 {
 		s = uint64(time.Now().UnixNano())
@@ -59,7 +59,7 @@ func TestSameSizeInRandomOrder(t *testing.T) {
 // beside it.
 func TestCrashLoop(t *testing.T) {
 	e := newEnv(t)
-	startAgent(t)
+	startProgram(t)
 	looping := func(p *v1.Pod) { p.Spec.Containers[0].Args = []string{"crash", "--after=300ms", tryAll} }
 	e.create(pod("old", memory, 30, looping))
 	e.until("old has crashed", func(ctx context.Context) error { return e.restarted(ctx, "old", 1) })
@@ -93,7 +93,7 @@ func (e *env) restarted(ctx context.Context, name string, times int32) error {
 // init container's IDs to another one.
 func TestContainersOfOnePod(t *testing.T) {
 	e := newEnv(t)
-	startAgent(t)
+	startProgram(t)
 	always := v1.ContainerRestartPolicyAlways
 	sidecar := container("sidecar", memory, 4, "serve", tryAll)
 	sidecar.RestartPolicy = &always
@@ -131,7 +131,7 @@ func TestContainersOfOnePod(t *testing.T) {
 // TestKubeletRestart: containers run on with their cards, and what starts afterwards gets its own.
 func TestKubeletRestart(t *testing.T) {
 	e := newEnv(t)
-	a := startAgent(t)
+	a := startProgram(t)
 	looping := func(p *v1.Pod) { p.Spec.Containers[0].Args = []string{"crash", "--after=1s", tryAll} }
 	e.create(pod("a", memory, 30), pod("b", memory, 30), pod("c", memory, 30, looping))
 	for _, name := range []string{"a", "b"} {
@@ -158,7 +158,7 @@ func TestKubeletRestart(t *testing.T) {
 	}
 }
 
-func (e *env) restartKubelet(a *agent) {
+func (e *env) restartKubelet(a *program) {
 	e.t.Helper()
 	if err := machine.RestartKubelet(e.t.Context()); err != nil {
 		e.t.Fatal(err)
@@ -167,20 +167,19 @@ func (e *env) restartKubelet(a *agent) {
 }
 
 // ready waits until node and agent are what they were before a restart.
-func (e *env) ready(a *agent) {
+func (e *env) ready(a *program) {
 	e.t.Helper()
 	if err := machine.WaitReady(e.t.Context()); err != nil {
 		e.t.Fatal(err)
 	}
-	waitAllocatable(e.t, a)
-	e.until("the agent is registered", func(context.Context) error { return a.ready() })
+	a.waitReady()
 }
 
 // TestKubeletRestartBeforeCreate restarts kubelet when it has allocated a pod's devices and not yet created the container
 // that has them: an init container stands before it for as long as the test wants.
 func TestKubeletRestartBeforeCreate(t *testing.T) {
 	e := newEnv(t)
-	a := startAgent(t)
+	a := startProgram(t)
 	held := func() option { return withInit(container("hold", "", 0, "sleep", "--for=1h")) }
 	var list []string
 	for i := range 4 {
@@ -219,7 +218,7 @@ func TestKubeletRestartBeforeCreate(t *testing.T) {
 // pod-resources while the checkpoint is away.
 func TestPluginFolderWiped(t *testing.T) {
 	e := newEnv(t)
-	a := startAgent(t)
+	a := startProgram(t)
 	looping := func(p *v1.Pod) { p.Spec.Containers[0].Args = []string{"crash", "--after=300ms", tryAll} }
 	e.create(pod("a", memory, 30), pod("c", memory, 30, looping))
 	e.running("a")
@@ -246,7 +245,7 @@ func TestPluginFolderWiped(t *testing.T) {
 // TestEngineRestart: containerd is restarted while pods run, as its upgrade does.
 func TestEngineRestart(t *testing.T) {
 	e := newEnv(t)
-	startAgent(t)
+	startProgram(t)
 	e.create(pod("a", memory, 30))
 	p := e.running("a")
 	if err := machine.RestartEngine(t.Context()); err != nil {
