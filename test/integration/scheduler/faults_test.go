@@ -17,6 +17,8 @@ type faults struct {
 	mu   sync.Mutex
 	plan map[string][]fault
 	sent map[string]int
+
+	letGo chan struct{}
 }
 
 type fault int
@@ -27,10 +29,11 @@ const (
 	cut             // stored, then the connection breaks
 	serverErr       // not stored, answered with 500
 	throttled       // not stored, answered with 429
+	held            // sent on when let go
 )
 
 func newFaults(plan map[string][]fault) *faults {
-	return &faults{plan: plan, sent: map[string]int{}}
+	return &faults{plan: plan, sent: map[string]int{}, letGo: make(chan struct{})}
 }
 
 func (f *faults) wrap(next http.RoundTripper) http.RoundTripper {
@@ -69,6 +72,12 @@ func (f *faults) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, errors.New("connection reset by peer")
 		}
 		return status(r, http.StatusGatewayTimeout, "Timeout"), nil
+	case held:
+		select {
+		case <-f.letGo:
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
 	case serverErr:
 		return status(r, http.StatusInternalServerError, "InternalError"), nil
 	case throttled:

@@ -29,6 +29,7 @@ import (
 	"github.com/topscloud/topscloud/manifests"
 	"github.com/topscloud/topscloud/sandbox/simnode"
 	"github.com/topscloud/topscloud/scheduler/gcufit"
+	"github.com/topscloud/topscloud/scheduler/lease"
 )
 
 // patience bounds every wait; nothing here takes a tenth of it on an idle machine.
@@ -139,6 +140,12 @@ func (e *env) startScheduler(wrap func(http.RoundTripper) http.RoundTripper) *ru
 // one waits for the lease: its informers run, it schedules nothing.
 func (e *env) startStandby(wrap func(http.RoundTripper) http.RoundTripper) *running {
 	e.t.Helper()
+	return e.startHolding(nil, wrap)
+}
+
+// startHolding is startStandby for a scheduler that goes by a lease; without one it is never refused.
+func (e *env) startHolding(hold *lease.Hold, wrap func(http.RoundTripper) http.RoundTripper) *running {
+	e.t.Helper()
 	file := filepath.Join(e.t.TempDir(), "config.yaml")
 	text, ok := manifests.SchedulerConfig()
 	if !ok {
@@ -161,7 +168,7 @@ func (e *env) startStandby(wrap func(http.RoundTripper) http.RoundTripper) *runn
 	}
 	client := kubernetes.NewForConfigOrDie(config)
 	ctx, cancel := context.WithCancel(context.Background())
-	factory := new(gcufit.Factory)
+	factory := &gcufit.Factory{Lease: hold}
 	informers := scheduler.NewInformerFactory(client, 0, nil)
 	dyn := dynamicinformer.NewDynamicSharedInformerFactory(dynamic.NewForConfigOrDie(config), 0)
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
