@@ -12,9 +12,12 @@
 //   - IDs of a pod that is gone are free again at the next admission or pod-resources List, not before.
 //   - A restart removes all sockets in the folder, reads the checkpoint, and admits the pods again before any
 //     plugin has registered: those whose container does not run are Failed then.
+//     (The real one opens its socket first, and a plugin that is quick may be back in time; this is the worse end.)
 //   - A plugin that registers a path twice loses the path (see package kubelet).
 //   - pod-resources List has no UIDs, leaves ordinary init containers out, and is limited to 100 calls a
 //     second with a burst of 10.
+//
+// TestConformance in test/e2e/node plays the same scenarios here and on the real one.
 //
 // # What it leaves out
 //

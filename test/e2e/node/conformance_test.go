@@ -166,16 +166,8 @@ func scenarios() map[string]scenario {
 			s.note("crash: %s", s.crash(p))
 			s.play(s.pod("q", s.asks("a", 2)))
 		}},
-		"kubelet restart before a container": {alone: true, play: func(s *stage) {
-			s.register()
-			p := s.pod("p", withInit(container("hold", "", 0, "sleep", "--for=1h")), s.asks("a", 2))
-			s.hold(p)
-			s.note("held")
-			s.restart()
-			s.note("restarted")
-			s.register()
-			s.note("pod is %s", s.release(p))
-		}},
+		// A plugin that is quick wins a race here: kubelet opens its socket a moment before it admits its pods again,
+		// and a pod of a plugin that is back by then lives. The imitation takes the worse end, which is this one.
 		"kubelet restart before a container, plugin late": {alone: true, play: func(s *stage) {
 			s.register()
 			p := s.pod("p", withInit(container("hold", "", 0, "sleep", "--for=1h")), s.asks("a", 2))
@@ -439,9 +431,6 @@ func (a *actual) hold(p *v1.Pod) {
 }
 
 func (a *actual) release(p *v1.Pod) string {
-	if now := a.get(p.Name); now.Status.Phase == v1.PodFailed {
-		return "failed: " + now.Status.Reason
-	}
 	a.end(p.Name, p.Spec.InitContainers[0].Name)
 	return a.settled(p.Name, 0)
 }

@@ -218,18 +218,24 @@ func (e *env) kubectl(args ...string) string {
 	return out.String()
 }
 
-// end makes a container's first process end in order. The program that asks it to may be gone before it has said so,
-// which is no error, and a kubelet that was just started does not know its pods at once.
-func (e *env) end(pod, container string) {
+// end makes a container's first process end in order, unless its pod fails before. It returns whether it did. The program
+// that asks it to may be gone before it has said so, which is no error, and a kubelet that was just started does
+// not know its pods at once.
+func (e *env) end(pod, container string) (ended bool) {
 	e.t.Helper()
 	e.until(container+" of "+pod+" is told to end", func(ctx context.Context) error {
+		if e.get(pod).Status.Phase == v1.PodFailed {
+			return nil
+		}
 		cmd := exec.CommandContext(ctx, kubectl, "--kubeconfig", cluster.Kubeconfig(), "-n", e.namespace,
 			"exec", pod, "-c", container, "--", realnode.ProbePath, "end")
 		if out, err := cmd.CombinedOutput(); err != nil && !strings.Contains(string(out), "exit code 137") {
 			return fmt.Errorf("%w: %s", err, out)
 		}
+		ended = true
 		return nil
 	})
+	return ended
 }
 
 // tryAll makes the probe try every card of the machine by number.
