@@ -79,7 +79,7 @@ soak: ## A million steps of the model test under the race detector (STEPS=n for 
 	$(RACETEST) -count=1 -v -timeout 2h -run '^TestModel' ./scheduler/gcufit -gcufit.steps=$(STEPS)
 
 .PHONY: fuzz
-fuzz: ## Each fuzz target for ten minutes (FUZZTIME=1m for less)
+fuzz: ## Each fuzz target for ten minutes, one a core at once (FUZZTIME=1m, FUZZJOBS=n, FUZZ=regexp)
 	@hack/fuzz/run.sh
 
 .PHONY: vet

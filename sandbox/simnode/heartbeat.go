@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+
+	"github.com/topscloud/topscloud/sandbox/simnode/fault"
 )
 
 // Kubelet's own figures. A lease renewed this often keeps a node ready even with the shortest grace
@@ -50,7 +52,7 @@ func (n *node) heartbeat(ctx context.Context) error {
 	if err != nil {
 		return nil // deleted
 	}
-	if f, err := ParseFault(obj.Annotations[FaultAnnotation]); err == nil && f.Stop {
+	if f, err := fault.Parse(obj.Annotations[FaultAnnotation]); err == nil && f.Stop {
 		return nil
 	}
 	if err := n.renewLease(ctx, time.Now()); err != nil {

@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/topscloud/topscloud/internal/contract"
+	"github.com/topscloud/topscloud/sandbox/simnode/fault"
 )
 
 // Options of a Manager. The zero value is what the sandbox uses.
@@ -224,13 +225,13 @@ func (m *Manager) Names() []string {
 }
 
 // SetFault puts a fault on a node; the empty text takes all faults away.
-func (m *Manager) SetFault(ctx context.Context, name, fault string) error {
-	return SetFault(ctx, m.client, name, fault)
+func (m *Manager) SetFault(ctx context.Context, name, text string) error {
+	return SetFault(ctx, m.client, name, text)
 }
 
 // SetFault is Manager.SetFault for those who only have a client.
-func SetFault(ctx context.Context, client kubernetes.Interface, name, fault string) error {
-	f, err := ParseFault(fault)
+func SetFault(ctx context.Context, client kubernetes.Interface, name, text string) error {
+	f, err := fault.Parse(text)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/topscloud/topscloud/internal/contract"
+	"github.com/topscloud/topscloud/sandbox/simnode/fault"
 )
 
 // node is one simulated node. Only the worker that serves it touches admitted and restartSeen.
@@ -100,11 +101,11 @@ func (n *node) sync(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	fault, err := ParseFault(obj.Annotations[FaultAnnotation])
+	faults, err := fault.Parse(obj.Annotations[FaultAnnotation])
 	if err != nil {
-		fault = Fault{} // a typo must not stop the node
+		faults = fault.Set{} // a typo must not stop the node
 	}
-	if fault.Stop {
+	if faults.Stop {
 		n.admitted = nil
 		if n.real != nil {
 			n.real.kubelet.Down()
@@ -113,25 +114,25 @@ func (n *node) sync(ctx context.Context) (time.Duration, error) {
 		return 0, nil
 	}
 	if n.real != nil {
-		if ok, err := n.real.up(fault); !ok || err != nil {
+		if ok, err := n.real.up(faults); !ok || err != nil {
 			return again, err
 		}
 	}
-	devices := fault.apply(n.Devices)
+	devices := faults.Apply(n.Devices)
 	all, err := n.manager.podsOf(n.Name)
 	if err != nil {
 		return 0, err
 	}
-	if fault.Restart || fault.Reboot {
+	if faults.Restart || faults.Reboot {
 		if n.restartSeen == obj.ResourceVersion {
 			return 0, nil // done: the informer is behind
 		}
 		if n.real != nil {
-			if err := n.real.restart(fault.Reboot); err != nil {
+			if err := n.real.restart(faults.Reboot); err != nil {
 				return 0, err
 			}
 		}
-		if err := n.restart(ctx, all, devices, fault); err != nil {
+		if err := n.restart(ctx, all, devices, faults); err != nil {
 			return 0, err
 		}
 		n.restartSeen = obj.ResourceVersion
@@ -233,7 +234,7 @@ func (n *node) writeStatus(ctx context.Context, p *corev1.Pod, status *corev1.Po
 }
 
 // restart plays a restart of kubelet, or of the machine, and then takes the word out of the fault.
-func (n *node) restart(ctx context.Context, pods []*corev1.Pod, devices contract.NodeDevices, f Fault) error {
+func (n *node) restart(ctx context.Context, pods []*corev1.Pod, devices contract.NodeDevices, f fault.Set) error {
 	n.admitted = nil
 	now := n.manager.options.Now()
 	var errs []error

@@ -24,6 +24,7 @@ import (
 	"github.com/topscloud/topscloud/eflib/source"
 	"github.com/topscloud/topscloud/gcushare/share"
 	"github.com/topscloud/topscloud/internal/contract"
+	"github.com/topscloud/topscloud/sandbox/simnode/fault"
 )
 
 // SeesAnnotation is written to a pod whose containers have cards, where nodes run the real agent: a JSON
@@ -103,7 +104,7 @@ func (r *realAgent) control() string { return filepath.Join(r.root, "faults") }
 
 // up brings kubelet back after a stop and puts the cards' faults in force. It reports whether the agent is
 // registered.
-func (r *realAgent) up(f Fault) (ready bool, err error) {
+func (r *realAgent) up(f fault.Set) (ready bool, err error) {
 	if r.down {
 		if err := r.kubelet.Up(); err != nil {
 			return false, err

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/topscloud/topscloud/internal/contract"
+	"github.com/topscloud/topscloud/sandbox/simnode/fault"
 )
 
 var names = contract.Default()
@@ -79,7 +80,7 @@ func TestAllocatableIsFreePlusHeld(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		pods    []*corev1.Pod
-		fault   Fault
+		fault   fault.Set
 		closed  bool
 		want    units // allocatable
 		leaving units // free
@@ -107,11 +108,11 @@ func TestAllocatableIsFreePlusHeld(t *testing.T) {
 		},
 		"a failed card loses its free units and keeps its holder's": {
 			pods:  []*corev1.Pod{newPod("a", asks(names.ResourceMemory, 8), holdsCard("main", 0, 8192, false))},
-			fault: Fault{Failed: []int{0}},
+			fault: fault.Set{Failed: []int{0}},
 			want:  units{1, 49, 6}, leaving: units{1, 41, 6},
 		},
 		"a missing card is no longer counted": {
-			fault: Fault{Gone: []int{1}},
+			fault: fault.Set{Gone: []int{1}},
 			want:  units{1, 41, 6}, leaving: units{1, 41, 6},
 		},
 		"a pod without a record is charged where most room is": {
@@ -129,7 +130,7 @@ func TestAllocatableIsFreePlusHeld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			free := newNodeCards(c.fault.apply(twoCards()), names, !c.closed, c.pods).free()
+			free := newNodeCards(c.fault.Apply(twoCards()), names, !c.closed, c.pods).free()
 			if free != c.leaving {
 				t.Errorf("free: got %+v, want %+v", free, c.leaving)
 			}
@@ -252,7 +253,7 @@ func TestDeletionHonoursGrace(t *testing.T) {
 func TestReadmission(t *testing.T) {
 	t.Parallel()
 	holder := newPod("p", asks(names.ResourceMemory, 8), holdsCard("main", 1, 8192, false))
-	failed := Fault{Failed: []int{1}}.apply(twoCards())
+	failed := fault.Set{Failed: []int{1}}.Apply(twoCards())
 	for name, c := range map[string]struct {
 		pod      *corev1.Pod
 		devices  contract.NodeDevices
@@ -302,23 +303,4 @@ func TestParseMachines(t *testing.T) {
 			t.Errorf("%q was accepted", bad)
 		}
 	}
-}
-
-func FuzzParseFault(f *testing.F) {
-	for _, s := range []string{"", "stop", "restart, card-fail=3", "card-gone=-1", "card-fail", "stop=1"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		fault, err := ParseFault(text)
-		if err != nil {
-			return
-		}
-		again, err := ParseFault(fault.String())
-		if err != nil {
-			t.Fatalf("%q became %q: %v", text, fault, err)
-		}
-		if diff := cmp.Diff(fault, again); diff != "" {
-			t.Errorf("-first +second:\n%s", diff)
-		}
-	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/topscloud/topscloud/gcushare/placement"
 	"github.com/topscloud/topscloud/gcushare/share"
 	"github.com/topscloud/topscloud/internal/contract"
+	"github.com/topscloud/topscloud/scheduler/repair/source"
 	"github.com/topscloud/topscloud/scheduler/survey"
 )
 
@@ -59,6 +60,21 @@ type Card struct {
 	MiB   int64  `json:"mib"`
 	Whole bool   `json:"whole,omitempty"`
 }
+
+// Source knows the cards of some containers of a pod. The sources are asked in order, and the first that
+// knows a container is believed. The book of a node's agent is one more of them.
+type Source interface {
+	// Name says where the knowledge is from, for the administrator who has to believe it.
+	Name() string
+	// Cards returns the cards of the containers it knows, by name.
+	Cards(c *source.Case) (map[string][]source.Pick, error)
+}
+
+var (
+	_ Source = source.Given(nil)
+	_ Source = source.Record{}
+	_ Source = source.Rest{}
+)
 
 // ErrNothingToDo says that the record is readable and agrees with the node.
 var ErrNothingToDo = errors.New("nothing to repair")
@@ -116,7 +132,7 @@ func Plan(s *survey.Survey, pod *v1.Pod, sources []Source, given bool, o Options
 	if err != nil {
 		return nil, err
 	}
-	c := &Case{Names: o.Names, Pod: pod, Limits: limits, Node: n.Without(h.UID)}
+	c := &source.Case{Names: o.Names, Pod: pod, Limits: limits, Node: n.Without(h.UID)}
 	if err := p.fill(c, sources); err != nil {
 		return nil, err
 	}
@@ -133,8 +149,8 @@ func containersOf(names *contract.Names, pod *v1.Pod) ([]share.Container, error)
 }
 
 // fill asks the sources for each container.
-func (p *Proposal) fill(c *Case, sources []Source) error {
-	known := make([]map[string][]Pick, len(sources))
+func (p *Proposal) fill(c *source.Case, sources []Source) error {
+	known := make([]map[string][]source.Pick, len(sources))
 	for i, s := range sources {
 		var err error
 		if known[i], err = s.Cards(c); err != nil {
@@ -144,7 +160,7 @@ func (p *Proposal) fill(c *Case, sources []Source) error {
 	var unknown []error
 	for i := range c.Limits {
 		cont := c.Limits[i]
-		at := slices.IndexFunc(known, func(m map[string][]Pick) bool { return len(m[cont.Name]) > 0 })
+		at := slices.IndexFunc(known, func(m map[string][]source.Pick) bool { return len(m[cont.Name]) > 0 })
 		if at < 0 {
 			unknown = append(unknown, ask(c, &cont))
 			continue
@@ -159,9 +175,9 @@ func (p *Proposal) fill(c *Case, sources []Source) error {
 }
 
 // ask says what the administrator has to find out.
-func ask(c *Case, cont *share.Container) error {
+func ask(c *source.Case, cont *share.Container) error {
 	var cards []string
-	for _, minor := range Room(c, cont) {
+	for _, minor := range source.Room(c, cont) {
 		cards = append(cards, fmt.Sprint(minor))
 	}
 	text := fmt.Sprintf("the cards of container %s are not known: ", cont.Name)
@@ -171,14 +187,14 @@ func ask(c *Case, cont *share.Container) error {
 	default:
 		text += fmt.Sprintf("cards %s have room for it. Look on the node which it uses, and say so: --set %s=%s", strings.Join(cards, ", "), cont.Name, cards[0])
 	}
-	if h := hint(c); h != "" {
+	if h := source.Hint(c); h != "" {
 		text += " (" + h + ")"
 	}
 	return errors.New(text)
 }
 
 // cardsOf completes picks to cards and holds them against the container's limits.
-func cardsOf(c *Case, cont share.Container, picks []Pick) ([]Card, error) {
+func cardsOf(c *source.Case, cont share.Container, picks []source.Pick) ([]Card, error) {
 	if cont.Kind.Fractional() {
 		cont.Cards = len(picks)
 		if cont.Amount%int64(len(picks)) != 0 {

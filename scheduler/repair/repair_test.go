@@ -15,6 +15,7 @@ import (
 
 	"github.com/topscloud/topscloud/internal/contract"
 	"github.com/topscloud/topscloud/scheduler/repair"
+	"github.com/topscloud/topscloud/scheduler/repair/source"
 	"github.com/topscloud/topscloud/scheduler/survey"
 	"github.com/topscloud/topscloud/scheduler/surveytest"
 )
@@ -22,7 +23,7 @@ import (
 var (
 	names   = surveytest.Names
 	options = repair.Options{Names: names, Now: surveytest.Now, RecordTimeout: time.Minute}
-	sources = []repair.Source{repair.Record{}, repair.Rest{}}
+	sources = []repair.Source{source.Record{}, source.Rest{}}
 )
 
 // recorded sets the record's text.
@@ -31,7 +32,7 @@ func recorded(p *v1.Pod, text string) *v1.Pod {
 	return p
 }
 
-func plan(pod *v1.Pod, given repair.Given, others ...*v1.Pod) (*repair.Proposal, error) {
+func plan(pod *v1.Pod, given source.Given, others ...*v1.Pod) (*repair.Proposal, error) {
 	h := host()
 	s := survey.Of(names, []*v1.Node{h.Object()}, append(others, pod))
 	return repair.Plan(s, pod, append([]repair.Source{given}, sources...), len(given) > 0, options)
@@ -83,10 +84,10 @@ func TestPlan(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			var given repair.Given
+			var given source.Given
 			var err error
 			if tt.given != "" {
-				given, err = repair.ParseGiven([]string{tt.given})
+				given, err = source.Parse([]string{tt.given})
 			}
 			var p *repair.Proposal
 			if err == nil {
@@ -189,30 +190,4 @@ func TestWrite(t *testing.T) {
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Error(diff)
 	}
-}
-
-func FuzzParseGiven(f *testing.F) {
-	f.Add("main=4:8192,5:8192")
-	f.Add("main=0")
-	f.Fuzz(func(t *testing.T, text string) {
-		given, err := repair.ParseGiven([]string{text})
-		if err == nil && len(given) != 1 {
-			t.Errorf("%q: %v", text, given)
-		}
-	})
-}
-
-// Whatever a record says, reading what is left of it gives cards that the node has.
-func FuzzRecord(f *testing.F) {
-	f.Add(`{"version":"v1","node":"n1","containers":[{"name":"main","cards":[{"minor":"3","uuid":"x"}]}]}`)
-	f.Add(`{"containers":[{"name":"main","cards":[{"minor":1e300}]}]}`)
-	f.Fuzz(func(t *testing.T, text string) {
-		p, err := plan(recorded(host().Bare("team", "p", surveytest.Memory("main", 12)), text), nil)
-		if err != nil {
-			return
-		}
-		if _, err := contract.DecodeAllocation(p.New); err != nil {
-			t.Errorf("%q: %v", text, err)
-		}
-	})
 }

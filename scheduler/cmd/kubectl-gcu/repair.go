@@ -14,6 +14,7 @@ import (
 
 	"github.com/topscloud/topscloud/internal/contract"
 	"github.com/topscloud/topscloud/scheduler/repair"
+	"github.com/topscloud/topscloud/scheduler/repair/source"
 	"github.com/topscloud/topscloud/scheduler/screen"
 	"github.com/topscloud/topscloud/scheduler/survey"
 )
@@ -85,7 +86,7 @@ func (o *repairOptions) run(a *app, cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	given, err := repair.ParseGiven(o.set)
+	given, err := source.Parse(o.set)
 	if err != nil {
 		return fmt.Errorf("--set %w", err)
 	}
@@ -134,7 +135,7 @@ func (o *repairOptions) run(a *app, cmd *cobra.Command, name string) error {
 	return nil
 }
 
-func (o *repairOptions) propose(a *app, cmd *cobra.Command, client kubernetes.Interface, names *contract.Names, namespace, name string, given repair.Given) (*repair.Proposal, error) {
+func (o *repairOptions) propose(a *app, cmd *cobra.Command, client kubernetes.Interface, names *contract.Names, namespace, name string, given source.Given) (*repair.Proposal, error) {
 	pod, err := client.CoreV1().Pods(namespace).Get(cmd.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("get pod %s in namespace %s: %w", name, namespace, err)
@@ -154,7 +155,7 @@ func (o *repairOptions) propose(a *app, cmd *cobra.Command, client kubernetes.In
 	if o.clear {
 		return repair.Clear(seen, pod, options)
 	}
-	return repair.Plan(seen, pod, []repair.Source{given, repair.Record{}, repair.Rest{}}, len(given) > 0, options)
+	return repair.Plan(seen, pod, []repair.Source{given, source.Record{}, source.Rest{}}, len(given) > 0, options)
 }
 
 // confirm asks a question. No answer is no.

@@ -1,4 +1,5 @@
-package repair
+// Package source has those who may know which cards a pod holds whose record is to be corrected.
+package source
 
 import (
 	"encoding/json"
@@ -24,15 +25,6 @@ type Case struct {
 	Node *ledger.Node
 }
 
-// Source knows the cards of some containers of a pod. The sources are asked in order, and the first that
-// knows a container is believed. The book of a node's agent is one more of them.
-type Source interface {
-	// Name says where the knowledge is from, for the administrator who has to believe it.
-	Name() string
-	// Cards returns the cards of the containers it knows, by name.
-	Cards(c *Case) (map[string][]Pick, error)
-}
-
 // Pick is a card of a container. MiB is 0 where the container's limits are to say.
 type Pick struct {
 	Minor int
@@ -42,14 +34,8 @@ type Pick struct {
 // Given is what the administrator says.
 type Given map[string][]Pick
 
-var (
-	_ Source = Given(nil)
-	_ Source = Record{}
-	_ Source = Rest{}
-)
-
-// ParseGiven reads container=minor[:MiB][,minor[:MiB]...].
-func ParseGiven(texts []string) (Given, error) {
+// Parse reads container=minor[:MiB][,minor[:MiB]...].
+func Parse(texts []string) (Given, error) {
 	out := Given{}
 	for _, text := range texts {
 		name, cards, ok := strings.Cut(text, "=")
@@ -197,8 +183,8 @@ func Room(c *Case, cont *share.Container) []int {
 	return out
 }
 
-// hint is what the older annotations say, for the administrator to judge.
-func hint(c *Case) string {
+// Hint is what the older annotations say, for the administrator to judge.
+func Hint(c *Case) string {
 	minor, ok := c.Pod.Annotations[c.Names.AssignedMinorKey]
 	if !ok {
 		return ""

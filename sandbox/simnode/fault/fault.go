@@ -1,4 +1,5 @@
-package simnode
+// Package fault is the text form of what is wrong with a simulated node: "restart, card-fail=3".
+package fault
 
 import (
 	"fmt"
@@ -9,25 +10,16 @@ import (
 	"github.com/topscloud/topscloud/internal/contract"
 )
 
-// Annotations of the sandbox. They are not part of the product's contract.
-const (
-	FaultAnnotation    = "gcu.sandbox/fault"
-	RunForAnnotation   = "gcu.sandbox/run-for"
-	ExitCodeAnnotation = "gcu.sandbox/exit-code"
-	InitForAnnotation  = "gcu.sandbox/init-for"
-	StopForAnnotation  = "gcu.sandbox/stop-for"
-)
-
-// Fault is a parsed FaultAnnotation.
-type Fault struct {
+// Set is what is wrong with one node at once.
+type Set struct {
 	Stop, Restart, Reboot bool
 	// Failed and Gone are card minors.
 	Failed, Gone []int
 }
 
-// ParseFault reads the annotation's value.
-func ParseFault(text string) (Fault, error) {
-	var f Fault
+// Parse reads the annotation's value.
+func Parse(text string) (Set, error) {
+	var f Set
 	for _, word := range strings.Split(text, ",") {
 		word = strings.TrimSpace(word)
 		key, value, hasValue := strings.Cut(word, "=")
@@ -46,14 +38,14 @@ func ParseFault(text string) (Fault, error) {
 		case key == "card-gone" && card:
 			f.Gone = append(f.Gone, minor)
 		default:
-			return Fault{}, fmt.Errorf("fault %q: want stop, restart, reboot, card-fail=<minor> or card-gone=<minor>, comma-separated", word)
+			return Set{}, fmt.Errorf("fault %q: want stop, restart, reboot, card-fail=<minor> or card-gone=<minor>, comma-separated", word)
 		}
 	}
 	return f, nil
 }
 
 // String returns the annotation's value.
-func (f Fault) String() string {
+func (f Set) String() string {
 	var words []string
 	for _, w := range []struct {
 		on   bool
@@ -72,8 +64,8 @@ func (f Fault) String() string {
 	return strings.Join(words, ",")
 }
 
-// apply returns the cards as the node agent would report them under the fault.
-func (f Fault) apply(d contract.NodeDevices) contract.NodeDevices {
+// Apply returns the cards as the node agent would report them under the faults.
+func (f Set) Apply(d contract.NodeDevices) contract.NodeDevices {
 	d.Devices = slices.DeleteFunc(slices.Clone(d.Devices), func(c contract.NodeDevice) bool {
 		return slices.Contains(f.Gone, c.Minor)
 	})
