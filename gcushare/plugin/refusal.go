@@ -3,6 +3,7 @@ package plugin
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -36,15 +37,17 @@ type Refusal struct {
 	Err error
 }
 
-// Error names the container and the reason.
+// Error names the container and the reason, in one line: kubelet puts it into an event, of which people see
+// the first line only.
 func (r *Refusal) Error() string {
+	why := strings.ReplaceAll(r.Err.Error(), "\n", "; ")
 	switch {
 	case r.Pod == "":
-		return fmt.Sprintf("refused: %v", r.Err)
+		return "refused: " + why
 	case r.Container == "":
-		return fmt.Sprintf("pod %s refused: %v", r.Pod, r.Err)
+		return fmt.Sprintf("pod %s refused: %s", r.Pod, why)
 	}
-	return fmt.Sprintf("container %s of pod %s refused: %v", r.Container, r.Pod, r.Err)
+	return fmt.Sprintf("container %s of pod %s refused: %s", r.Container, r.Pod, why)
 }
 
 // Unwrap returns the reason.
