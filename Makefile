@@ -65,8 +65,13 @@ test-full: kube kube-oldest $(NODE) verify ## test, with the long soaks and kill
 integration: kube kube-oldest ## Only the tests that need the real control plane
 	$(GO) test -count=1 -timeout 15m ./sandbox/... $$($(GO) list ./test/... 2>/dev/null | grep -v /test/e2e/)
 
+.PHONY: node-packages
+node-packages: ## Install runc and CNI plugins from the distribution, where they are missing (root, Debian)
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! { PATH=$$PATH:/usr/sbin command -v runc >/dev/null && [ -x /usr/lib/cni/bridge ]; }; then \
+		apt-get update -q && apt-get install -y -q runc containernetworking-plugins; fi
+
 .PHONY: e2e-node
-e2e-node: kube-node ## The tests on one real node: kubelet, containerd, runc; as root (docs/real-node.md)
+e2e-node: node-packages kube-node ## The tests on one real node: kubelet, containerd, runc; as root (docs/real-node.md)
 	$(E2ENODE) -v -node.rounds=20
 
 .PHONY: bench
