@@ -93,7 +93,7 @@ func (a *Agent) choose(pod *v1.Pod, node *ledger.Node, book contract.Book, resou
 	if err != nil {
 		return nil, err
 	}
-	room := roomOf(node, book)
+	room := roomOf(node, book, a.alive)
 	// A node is closed while a record of another pod is missing, and this pod is the one that is to get its own.
 	if room.Closed == placement.MissingRecord {
 		room.Closed = placement.Open

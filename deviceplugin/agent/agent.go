@@ -238,7 +238,7 @@ func (a *Agent) openArbiter() error {
 		Identities:  &kubelet.Identifier{Checkpoints: a.reader, Pods: a.lister, Observe: a.o.Metrics.lookedUp},
 		Checkpoints: a.reader, BookPath: a.o.bookPath(), CDIDir: a.o.CDIDir,
 		Assigned: a.assigned, Refused: a.refused, Changed: a.trigger,
-		Alive:  cgroups{root: a.o.HostRoot}.alive,
+		Alive:  a.alive,
 		Direct: a.o.PassDeviceSpecs, NoCDI: a.withoutCDI,
 	}
 	if a.o.Unrecorded == Adopt {
@@ -254,6 +254,9 @@ func (a *Agent) openArbiter() error {
 	}
 	return nil
 }
+
+// alive says whether processes of a pod run on this node.
+func (a *Agent) alive(uid types.UID) bool { return cgroups{root: a.o.HostRoot}.alive(uid) }
 
 // withoutCDI says whether the engine is Docker, which resolves no CDI names for kubelet.
 func (a *Agent) withoutCDI() bool {

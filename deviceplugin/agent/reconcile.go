@@ -44,7 +44,7 @@ func (a *Agent) reconcile(ctx context.Context) {
 	}
 	live := func(uid types.UID) bool { return node.Holder(uid) != nil }
 	held := heldIDs(a.o.Names, file, book, node, live, faultyIn(report), time.Now())
-	room := roomOf(node, book)
+	room := roomOf(node, book, a.alive)
 	fine := tooFine(room, a.o.ForceUnit)
 	var problems []string
 	for _, kind := range a.o.Serve {

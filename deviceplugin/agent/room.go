@@ -12,12 +12,14 @@ import (
 )
 
 // roomOf returns a node as the ledger sees it, with what the book holds for pods that the ledger does not
-// know: their API objects are gone and their processes are not, or a restored etcd has forgotten them.
-func roomOf(n *ledger.Node, book contract.Book) *placement.Node {
+// know and whose processes run: their API objects were deleted by force, or a restored etcd has forgotten
+// them. Pods that ended as they should are in the book for a moment longer; to count them would take units
+// away from kubelet for that moment, and fail for good whatever pod it admits just then.
+func roomOf(n *ledger.Node, book contract.Book, alive func(types.UID) bool) *placement.Node {
 	out := n.Node
 	out.Cards = slices.Clone(n.Cards)
 	for _, p := range book.Pods {
-		if n.Holder(types.UID(p.UID)) != nil {
+		if n.Holder(types.UID(p.UID)) != nil || !alive(types.UID(p.UID)) {
 			continue
 		}
 		for _, c := range p.Charges {

@@ -149,55 +149,50 @@ func TestTwentyPodsOfTwoCards(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	var mu sync.Mutex
 	holder := map[string]string{} // card to pod
-	type attempt struct {
-		pod  string
-		hold time.Duration
-	}
-	work := make(chan attempt)
+	// As many at once as there is room for; the scheduler keeps the others waiting.
+	room := make(chan struct{}, 4)
 	var wg sync.WaitGroup
-	for range 4 { // as many as there is room for; the scheduler keeps the others waiting
+	for i := range 20 {
+		room <- struct{}{}
+		name, hold := fmt.Sprintf("p%d", i), time.Duration(random.IntN(50))*time.Millisecond
 		wg.Go(func() {
-			for a := range work {
-				p := n.pod(a.pod, container{name: "c", resource: whole, amount: 2})
-				if err := n.kubelet.Admit(p); err != nil {
-					t.Errorf("%s: %v", a.pod, err)
-					continue
-				}
-				cards, _ := n.sees(p, "c")
-				record, err := contract.DecodeAllocation(n.get(p).Annotations[names.AllocationKey])
-				if err != nil {
-					t.Error(err)
-					continue
-				}
-				var told []string
-				for _, c := range record.Containers[0].Cards {
-					told = append(told, fmt.Sprint(c.Minor))
-				}
-				if strings.Join(told, ",") != cards {
-					t.Errorf("%s: the record says %v, the container sees %s", a.pod, told, cards)
-				}
-				mu.Lock()
-				for _, c := range told {
-					if other := holder[c]; other != "" {
-						t.Errorf("card %s is %s's and %s's", c, other, a.pod)
-					}
-					holder[c] = a.pod
-				}
-				mu.Unlock()
-				time.Sleep(a.hold) // the job
-				mu.Lock()
-				for _, c := range told {
-					delete(holder, c)
-				}
-				mu.Unlock()
-				n.remove(p)
+			defer func() { <-room }() // a failed attempt must not keep the others waiting
+			p := n.pod(name, container{name: "c", resource: whole, amount: 2})
+			if err := n.kubelet.Admit(p); err != nil {
+				t.Errorf("%s: %v", name, err)
+				n.forget(p) // kubelet would set it to Failed
+				return
 			}
+			cards, _ := n.sees(p, "c")
+			record, err := contract.DecodeAllocation(n.get(p).Annotations[names.AllocationKey])
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			var told []string
+			for _, c := range record.Containers[0].Cards {
+				told = append(told, fmt.Sprint(c.Minor))
+			}
+			if strings.Join(told, ",") != cards {
+				t.Errorf("%s: the record says %v, the container sees %s", name, told, cards)
+			}
+			mu.Lock()
+			for _, c := range told {
+				if other := holder[c]; other != "" {
+					t.Errorf("card %s is %s's and %s's", c, other, name)
+				}
+				holder[c] = name
+			}
+			mu.Unlock()
+			time.Sleep(hold) // the job
+			mu.Lock()
+			for _, c := range told {
+				delete(holder, c)
+			}
+			mu.Unlock()
+			n.remove(p)
 		})
 	}
-	for i := range 20 {
-		work <- attempt{fmt.Sprintf("p%d", i), time.Duration(random.IntN(50)) * time.Millisecond}
-	}
-	close(work)
 	wg.Wait()
 	n.until("all cards are offered again", func(context.Context) error {
 		if got, books := n.kubelet.Allocatable(whole), len(n.agent.Book().Pods); got != 8 || books != 0 {
