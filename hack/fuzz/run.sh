@@ -5,6 +5,8 @@
 # Each target writes a log of its own, so that nothing interleaves; its last line of figures is kept for the
 # summary. A target that fails does not stop the others, is named at the end with its log, and fails the run.
 # go test has then written the input below testdata/fuzz of its package, to be kept as a test.
+#
+# POSIX but for mktemp and xargs -P, which every system with a shell has.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -14,7 +16,7 @@ if [ "$#" -eq 2 ]; then
     result=passed
     # One worker on one processor: with as many targets as cores at work, more would only wait for each other.
     GOMAXPROCS=1 ${GO:-go} test -run '^$' -fuzz "^$2\$" -fuzztime "$FUZZTIME" -parallel 1 "$1" >"$log.log" 2>&1 || result=FAILED
-    figures=$(sed -n 's/^fuzz: elapsed: [^,]*, //p' "$log.log" | grep -v 'gathering' | tail -n 1)
+    figures=$(sed -n 's/^fuzz: elapsed: [^,]*, //p' "$log.log" | grep 'execs' | tail -n 1)
     printf '%-60s %s  %s\n' "$1 $2" "$result" "$figures" | tee "$log.$result"
     exit 0
 fi
