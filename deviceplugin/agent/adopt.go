@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	"github.com/topscloud/topscloud/deviceplugin/plugin"
 	"github.com/topscloud/topscloud/gcushare/ledger"
@@ -161,7 +161,7 @@ func (a *Agent) adoptAll(ctx context.Context, node *ledger.Node) {
 		_, err := a.adopt(ctx, pod, "", nil)
 		cancel()
 		if err != nil {
-			a.logger.V(2).Info("A pod came without a record and gets none", "pod", klogPod(pod), "err", err)
+			a.logger.V(2).Info("A pod came without a record and gets none", "pod", klog.KObj(pod), "err", err)
 			a.podEvent(pod, v1.EventTypeWarning, "GCURefused", err.Error())
 		}
 	}
@@ -191,7 +191,7 @@ func (a *Agent) assigned(ctx context.Context, pod *v1.Pod) {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
 		if _, err := a.o.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-			a.logger.V(2).Info("A pod could not be marked as assigned", "pod", klogPod(pod), "err", err)
+			a.logger.V(2).Info("A pod could not be marked as assigned", "pod", klog.KObj(pod), "err", err)
 		}
 	}()
 }
@@ -202,11 +202,11 @@ func allocated(text string) (string, bool) {
 	if err := json.Unmarshal([]byte(text), &entries); err != nil || len(entries) == 0 {
 		return "", false
 	}
-	for _, name := range slices.Collect(keysOf(entries)) {
-		if entries[name] == nil {
+	for _, entry := range entries {
+		if entry == nil {
 			return "", false
 		}
-		entries[name]["allocated"] = true
+		entry["allocated"] = true
 	}
 	out, err := json.Marshal(entries)
 	return string(out), err == nil

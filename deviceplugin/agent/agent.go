@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -127,7 +128,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	defer a.lister.Close()
-	a.reader = checkpoint.NewReader(a.reader0())
+	a.reader = checkpoint.NewReader(filepath.Join(a.o.PluginDir, checkpoint.FileName))
 	if err := a.openArbiter(); err != nil {
 		return err
 	}
@@ -152,8 +153,6 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.loop(ctx)
 	return nil
 }
-
-func (a *Agent) reader0() string { return a.o.PluginDir + "/" + checkpoint.FileName }
 
 // startInformer watches the pods of this node and feeds the ledger: one watch, the agent's only one.
 func (a *Agent) startInformer(ctx context.Context, wg *sync.WaitGroup) (cache.SharedIndexInformer, error) {

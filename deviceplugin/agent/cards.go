@@ -12,6 +12,7 @@ import (
 
 	"github.com/topscloud/topscloud/deviceplugin/health"
 	"github.com/topscloud/topscloud/eflib"
+	gcuplugin "github.com/topscloud/topscloud/gcushare/plugin"
 )
 
 // sampleTime bounds what one card may take to answer.
@@ -149,7 +150,7 @@ func (a *Agent) loadHealth() error {
 func (a *Agent) saveHealth(h health.History) {
 	text, err := health.EncodeHistory(h)
 	if err == nil {
-		err = writeFile(a.o.historyPath(), text)
+		err = gcuplugin.WriteFile(a.o.historyPath(), text, 0o600)
 	}
 	if err != nil {
 		a.logger.Error(err, "The history of the cards' health cannot be kept")

@@ -5,15 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/topscloud/topscloud/deviceplugin/kubelet"
 )
 
 // EngineProbe tells whether a container engine resolves CDI names from a folder.
@@ -78,10 +77,7 @@ func (p CRIProbe) config(ctx context.Context) (criConfig, error) {
 	if p.Socket == "" {
 		return criConfig{}, errors.New("no socket")
 	}
-	conn, err := grpc.NewClient("passthrough:///localhost", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", p.Socket)
-		}))
+	conn, err := kubelet.Dial(p.Socket)
 	if err != nil {
 		return criConfig{}, err
 	}

@@ -164,11 +164,10 @@ func total(n *placement.Node, kind share.Kind) int64 {
 	return sum
 }
 
-// parts is how many units or slices lie in free memory of a card. What division leaves over is never
-// handed out, so there are at most SliceCount slices.
+// parts is how many units or slices lie in free memory of a card.
 func parts(n *placement.Node, kind share.Kind, freeMiB, cardMiB int64) int64 {
 	if kind == share.Slices {
-		return min(share.Units(freeMiB, share.SliceMiB(cardMiB, n.SliceCount)), n.SliceCount)
+		return share.SlicesIn(freeMiB, cardMiB, n.SliceCount)
 	}
 	return share.Units(freeMiB, n.UnitMiB)
 }

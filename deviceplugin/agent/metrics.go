@@ -5,7 +5,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/topscloud/topscloud/deviceplugin/health"
 	"github.com/topscloud/topscloud/deviceplugin/kubelet"
 	"github.com/topscloud/topscloud/gcushare/placement"
 )
@@ -87,7 +86,7 @@ func (m *Metrics) units(resource string, free, counted int64, healthy int) {
 	m.offered.WithLabelValues(resource).Set(float64(healthy))
 }
 
-func (m *Metrics) node(n *placement.Node, _ health.Report) {
+func (m *Metrics) node(n *placement.Node) {
 	for _, g := range []*prometheus.GaugeVec{m.cardMiB, m.heldMiB, m.usable} {
 		g.Reset() // a card that is gone has no series
 	}

@@ -12,7 +12,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 
 	"github.com/topscloud/topscloud/gcushare/share"
 	"github.com/topscloud/topscloud/internal/contract"
@@ -110,13 +109,14 @@ func (a *Agent) publish(ctx context.Context) {
 	a.mu.Lock()
 	report, u, facts, problems := a.report, a.units, a.node, a.problems
 	a.mu.Unlock()
-	devices, err := contract.EncodeDevices(announced(report, u))
+	cards := announced(report, u)
+	devices, err := contract.EncodeDevices(cards)
 	if err != nil {
 		return // told when the capacity was set
 	}
 	want := map[string]string{a.o.Names.DevicesKey: devices}
 	if a.serves[share.Slices] {
-		want[a.o.Names.SharedCapacityKey] = sharedCapacity(announced(report, u), facts.sharing)
+		want[a.o.Names.SharedCapacityKey] = sharedCapacity(cards, facts.sharing)
 	}
 	maps.DeleteFunc(want, func(key, value string) bool { return facts.annotations[key] == value })
 	if len(want) > 0 {
@@ -212,5 +212,3 @@ func (a *Agent) podEvent(pod *v1.Pod, kind, reason, message string) {
 		a.events.Event(pod, kind, reason, message)
 	}
 }
-
-func klogPod(pod *v1.Pod) klog.ObjectRef { return klog.KObj(pod) }

@@ -71,7 +71,7 @@ func (a *Agent) reconcile(ctx context.Context) {
 	a.mu.Lock()
 	a.problems = slices.Compact(problems)
 	a.mu.Unlock()
-	a.o.Metrics.node(room, report)
+	a.o.Metrics.node(room)
 	a.publish(ctx)
 	a.evict(ctx)
 }

@@ -2,14 +2,13 @@ package agent
 
 import (
 	"context"
-	"iter"
-	"maps"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	gcuplugin "github.com/topscloud/topscloud/gcushare/plugin"
 )
@@ -85,7 +84,7 @@ func (a *Agent) evictPod(ctx context.Context, pod *v1.Pod) {
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}},
 	})
 	if err != nil {
-		a.logger.Error(err, "A refused pod cannot be evicted", "pod", klogPod(pod))
+		a.logger.Error(err, "A refused pod cannot be evicted", "pod", klog.KObj(pod))
 		return
 	}
 	a.o.Metrics.evictions.Inc()
@@ -95,5 +94,3 @@ func comesBackElsewhere(pod *v1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
 	return owner != nil && owner.Kind != "DaemonSet" && owner.Kind != "Node"
 }
-
-func keysOf[K comparable, V any](m map[K]V) iter.Seq[K] { return maps.Keys(m) }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/topscloud/topscloud/gcushare/ledger"
+	gcuplugin "github.com/topscloud/topscloud/gcushare/plugin"
 	"github.com/topscloud/topscloud/internal/contract"
 )
 
@@ -78,7 +79,7 @@ func (a *Agent) keepUnits(u units) bool {
 		if there, readErr := os.ReadFile(a.o.unitsPath()); readErr == nil && string(there) == string(text) {
 			return true
 		}
-		err = writeFile(a.o.unitsPath(), text)
+		err = gcuplugin.WriteFile(a.o.unitsPath(), text, 0o600)
 	}
 	if err != nil {
 		a.logger.Error(err, "The units in force cannot be kept")

@@ -37,7 +37,7 @@ type PodResources struct {
 // NewPodResources returns a client for the socket at path. It connects when it is first used, and again
 // after kubelet was away.
 func NewPodResources(path string) (*PodResources, error) {
-	conn, err := dial(path)
+	conn, err := Dial(path)
 	if err != nil {
 		return nil, err
 	}

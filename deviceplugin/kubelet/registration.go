@@ -67,7 +67,7 @@ func (s *Server) register(ctx context.Context, kubelet string, id fileID) (*regi
 func (r *registration) announce(ctx context.Context, kubelet string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	conn, err := dial(kubelet)
+	conn, err := Dial(kubelet)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,9 @@ func (r *registration) announce(ctx context.Context, kubelet string) error {
 	return nil
 }
 
-func dial(path string) (*grpc.ClientConn, error) {
+// Dial returns a client of the socket at path. It connects when it is first used, and again after the other side was
+// away.
+func Dial(path string) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient("passthrough:///localhost",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {

@@ -132,7 +132,7 @@ func (b *book) update(change func(*contract.Book) (changed bool, err error)) err
 	if err != nil {
 		return err
 	}
-	if err := writeFile(b.path, text, 0o600); err != nil {
+	if err := WriteFile(b.path, text, 0o600); err != nil {
 		return err
 	}
 	b.state = next

@@ -85,7 +85,7 @@ func (t *tickets) write(name string, cards []contract.CardAllocation, devices ma
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("read %s: %w", path, err)
 	}
-	return writeFile(path, text, 0o644)
+	return WriteFile(path, text, 0o644)
 }
 
 func (t *tickets) spec(name string, cards []contract.CardAllocation, devices map[int]eflib.Device) ([]byte, error) {

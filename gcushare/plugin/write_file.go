@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// writeFile makes path hold text, whole or not at all, even if the machine stops. The temporary file's
+// WriteFile makes path hold text, whole or not at all, even if the machine stops. The temporary file's
 // name ends in neither .json nor .yaml, so that a reader of the folder does not take it for a CDI file.
-func writeFile(path string, text []byte, mode os.FileMode) error {
+func WriteFile(path string, text []byte, mode os.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".gcu-*.tmp")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)

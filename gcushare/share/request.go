@@ -69,6 +69,12 @@ func SliceMiB(cardMiB, sliceCount int64) int64 {
 	return cardMiB / sliceCount
 }
 
+// SlicesIn is how many slices of a card of cardMiB lie in freeMiB of it. What division leaves over is never handed
+// out, so there are at most sliceCount.
+func SlicesIn(freeMiB, cardMiB, sliceCount int64) int64 {
+	return min(Units(freeMiB, SliceMiB(cardMiB, sliceCount)), sliceCount)
+}
+
 // Units is how many whole units of unitMiB lie in freeMiB.
 func Units(freeMiB, unitMiB int64) int64 {
 	if unitMiB < 1 || freeMiB < 0 {

@@ -136,6 +136,19 @@ func NewNames(resource string) (*Names, error) {
 	}, nil
 }
 
+// RegisteredNames derives the names from registerResource of topscloud.json: from its first entry, the default ones
+// without any.
+func RegisteredNames(registered []string) (*Names, error) {
+	if len(registered) == 0 {
+		return Default(), nil
+	}
+	n, err := NewNames(registered[0])
+	if err != nil {
+		return nil, fmt.Errorf("registerResource: %w", err)
+	}
+	return n, nil
+}
+
 // RecordKeys lists the pod annotations that only our components may write, sorted.
 func (n *Names) RecordKeys() []string {
 	return []string{

@@ -69,12 +69,11 @@ func ParseFiles(text []byte) (Files, error) {
 		return Files{}, err
 	}
 	out := DefaultFiles()
-	if len(raw.RegisterResource) > 0 {
-		if _, err := contract.NewNames(raw.RegisterResource[0]); err != nil {
-			return Files{}, fmt.Errorf("registerResource: %w", err)
-		}
-		out.Resource = raw.RegisterResource[0]
+	names, err := contract.RegisteredNames(raw.RegisterResource)
+	if err != nil {
+		return Files{}, err
 	}
+	out.Resource = names.ResourceWhole
 	if len(raw.MainDevice) > 0 {
 		out.Card = raw.MainDevice[0]
 	}

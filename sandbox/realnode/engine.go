@@ -4,16 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"strings"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/topscloud/topscloud/deviceplugin/kubelet"
 	"github.com/topscloud/topscloud/sandbox/binaries"
 	"github.com/topscloud/topscloud/sandbox/process"
 )
@@ -129,10 +127,7 @@ func (n *Node) startEngine(ctx context.Context) error {
 
 // connect makes the clients of the engine. They connect when they are used, and again after a restart.
 func (n *Node) connect() error {
-	conn, err := grpc.NewClient("passthrough:///localhost", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", n.layout.engineSocket())
-		}))
+	conn, err := kubelet.Dial(n.layout.engineSocket())
 	if err != nil {
 		return err
 	}

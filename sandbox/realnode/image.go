@@ -24,21 +24,6 @@ const ProbeImage = "topscloud.local/probe:v1"
 // ProbePath is where the program is in the image.
 const ProbePath = "/probe"
 
-// Report is what the probe prints, one line each time.
-type Report struct {
-	Env   map[string]string `json:"env"`
-	Nodes []ReportNode      `json:"nodes"`
-	Tried []ReportNode      `json:"tried"`
-}
-
-// ReportNode is a device node the probe found or made. Open is the name of the error that opening it gave.
-type ReportNode struct {
-	Path  string `json:"path"`
-	Major uint32 `json:"major"`
-	Minor uint32 `json:"minor"`
-	Open  string `json:"open"`
-}
-
 // buildProbe builds the program for an image. Go's own cache makes that quick from the second time on.
 func buildProbe(ctx context.Context, path string) error {
 	source, ok := binaries.FindSource()

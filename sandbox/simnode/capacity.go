@@ -134,7 +134,7 @@ func (n *nodeCards) free() units {
 		}
 		if n.sharing {
 			u.memory += share.Units(c.freeMiB, n.unitMiB)
-			u.slices += slicesIn(c.freeMiB, c.MemoryMiB, n.sliceCount)
+			u.slices += share.SlicesIn(c.freeMiB, c.MemoryMiB, n.sliceCount)
 		}
 	}
 	return u
@@ -147,15 +147,9 @@ func (n *nodeCards) total() units {
 		c := &n.cards[i]
 		u.whole++
 		u.memory += share.Units(c.MemoryMiB, n.unitMiB)
-		u.slices += slicesIn(c.MemoryMiB, c.MemoryMiB, n.sliceCount)
+		u.slices += share.SlicesIn(c.MemoryMiB, c.MemoryMiB, n.sliceCount)
 	}
 	return u
-}
-
-// slicesIn counts the slices that fit into free memory; a slice is the card's memory by the count,
-// rounded down, and the rest of that division is never handed out.
-func slicesIn(freeMiB, cardMiB, count int64) int64 {
-	return min(share.Units(freeMiB, share.SliceMiB(cardMiB, count)), count)
 }
 
 // podUnits returns what Kubernetes counts as the pod's request.

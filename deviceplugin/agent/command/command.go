@@ -79,9 +79,6 @@ func switchVerbosity(ctx context.Context, configured int) {
 	}
 }
 
-// settingsPath is the host's file that says under which names cards are registered.
-const settingsPath = "etc/topscloud/topscloud.json"
-
 // settings are the parts of the file that matter to the agent.
 type settings struct {
 	RegisterResource []string `json:"registerResource"`
@@ -89,7 +86,7 @@ type settings struct {
 
 // readNames returns the names by the host's file; the default ones where there is none.
 func readNames(root string) (*contract.Names, error) {
-	path := filepath.Join(root, settingsPath)
+	path := filepath.Join(root, contract.TopsCloudConfigPath)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return contract.Default(), nil
@@ -101,12 +98,9 @@ func readNames(root string) (*contract.Names, error) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if len(s.RegisterResource) == 0 {
-		return contract.Default(), nil
-	}
-	names, err := contract.NewNames(s.RegisterResource[0])
+	names, err := contract.RegisteredNames(s.RegisterResource)
 	if err != nil {
-		return nil, fmt.Errorf("%s: registerResource: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return names, nil
 }
@@ -182,7 +176,7 @@ func client(f *flags) (kubernetes.Interface, error) {
 type changedError struct{ from, to string }
 
 func (e *changedError) Error() string {
-	return fmt.Sprintf("%s registers %s now, it was %s", "/"+settingsPath, e.to, e.from)
+	return fmt.Sprintf("%s registers %s now, it was %s", contract.TopsCloudConfigPath, e.to, e.from)
 }
 
 // watchNames ends the agent when the host's file names another resource. A file that cannot be read keeps it

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/topscloud/topscloud/gcushare/share"
+	"github.com/topscloud/topscloud/internal/contract"
 )
 
 func parse(t *testing.T, env map[string]string, args ...string) (*flags, error) {
@@ -86,7 +87,7 @@ func TestReadNames(t *testing.T) {
 			t.Parallel()
 			root := t.TempDir()
 			if tt.text != "" {
-				path := filepath.Join(root, settingsPath)
+				path := filepath.Join(root, contract.TopsCloudConfigPath)
 				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 					t.Fatal(err)
 				}

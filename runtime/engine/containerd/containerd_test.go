@@ -13,6 +13,7 @@ import (
 	"github.com/topscloud/topscloud/internal/contract"
 	"github.com/topscloud/topscloud/runtime/engine"
 	"github.com/topscloud/topscloud/runtime/engine/containerd"
+	"github.com/topscloud/topscloud/runtime/engine/enginetest"
 	"github.com/topscloud/topscloud/runtime/host/hosttest"
 )
 
@@ -24,30 +25,16 @@ func options(root string) engine.Options {
 	return engine.Options{Root: root, RuntimePath: contract.RuntimePath}
 }
 
-// apply makes changes and returns how many there were.
-func apply(t testing.TB, changes []engine.Change, err error) int {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range changes {
-		if err := c.Apply(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return len(changes)
-}
-
 func configure(t testing.TB, o engine.Options) int {
 	t.Helper()
 	changes, err := containerd.Configure(o)
-	return apply(t, changes, err)
+	return enginetest.Apply(t, changes, err)
 }
 
 func unconfigure(t testing.TB, o engine.Options) int {
 	t.Helper()
 	changes, err := containerd.Unconfigure(o)
-	return apply(t, changes, err)
+	return enginetest.Apply(t, changes, err)
 }
 
 // snapshot returns all files of a folder.
@@ -380,7 +367,7 @@ func FuzzThereAndBack(f *testing.F) {
 		if err != nil {
 			return
 		}
-		apply(t, changes, nil)
+		enginetest.Apply(t, changes, nil)
 		unconfigure(t, options(root))
 		if diff := cmp.Diff(text, snapshot(t, root)[containerd.ConfigPath]); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

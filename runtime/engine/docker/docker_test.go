@@ -11,32 +11,20 @@ import (
 	"github.com/topscloud/topscloud/internal/contract"
 	"github.com/topscloud/topscloud/runtime/engine"
 	"github.com/topscloud/topscloud/runtime/engine/docker"
+	"github.com/topscloud/topscloud/runtime/engine/enginetest"
 	"github.com/topscloud/topscloud/runtime/host/hosttest"
 )
-
-func apply(t testing.TB, changes []engine.Change, err error) int {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range changes {
-		if err := c.Apply(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return len(changes)
-}
 
 func configure(t testing.TB, o engine.Options) int {
 	t.Helper()
 	changes, err := docker.Configure(o)
-	return apply(t, changes, err)
+	return enginetest.Apply(t, changes, err)
 }
 
 func unconfigure(t testing.TB, o engine.Options) int {
 	t.Helper()
 	changes, err := docker.Unconfigure(o)
-	return apply(t, changes, err)
+	return enginetest.Apply(t, changes, err)
 }
 
 // text returns daemon.json, "-" if there is none.
@@ -197,7 +185,7 @@ func FuzzThereAndBack(f *testing.F) {
 		if err != nil {
 			return
 		}
-		apply(t, changes, nil)
+		enginetest.Apply(t, changes, nil)
 		if n := configure(t, o); n != 0 {
 			t.Errorf("configured again: %d files changed", n)
 		}

@@ -9,29 +9,12 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/topscloud/topscloud/sandbox/realnode/report"
 )
 
-// report is what a container finds. Package realnode decodes it.
-type report struct {
-	// Env are the variables that start with ENFLAME_.
-	Env map[string]string `json:"env"`
-	// Nodes are the device nodes in /dev whose names start with gcu, sorted.
-	Nodes []node `json:"nodes"`
-	// Tried are nodes that the container made for itself.
-	Tried []node `json:"tried,omitempty"`
-}
-
-type node struct {
-	Path  string `json:"path"`
-	Major uint32 `json:"major"`
-	Minor uint32 `json:"minor"`
-	// Open is what opening it gives: "" for success, else the error's name. Without a driver that is ENXIO where the
-	// rules allow it and EPERM where they do not.
-	Open string `json:"open"`
-}
-
-func look(dev, try string) (*report, error) {
-	r := &report{Env: map[string]string{}, Nodes: []node{}}
+func look(dev, try string) (*report.Report, error) {
+	r := &report.Report{Env: map[string]string{}, Nodes: []report.Node{}}
 	for _, e := range os.Environ() {
 		if name, value, _ := strings.Cut(e, "="); strings.HasPrefix(name, "ENFLAME_") {
 			r.Env[name] = value
@@ -46,7 +29,7 @@ func look(dev, try string) (*report, error) {
 		if err := unix.Stat(path, &st); err != nil {
 			return nil, fmt.Errorf("stat %s: %w", path, err)
 		}
-		r.Nodes = append(r.Nodes, node{Path: path, Major: unix.Major(st.Rdev), Minor: unix.Minor(st.Rdev), Open: open(path)})
+		r.Nodes = append(r.Nodes, report.Node{Path: path, Major: unix.Major(st.Rdev), Minor: unix.Minor(st.Rdev), Open: open(path)})
 	}
 	if try == "" {
 		return r, nil
@@ -57,7 +40,7 @@ func look(dev, try string) (*report, error) {
 	}
 	for minor := first; minor <= last; minor++ {
 		path := filepath.Join(os.TempDir(), fmt.Sprintf("probe-%d-%d-%d", os.Getpid(), major, minor))
-		n := node{Path: path, Major: major, Minor: minor}
+		n := report.Node{Path: path, Major: major, Minor: minor}
 		if err := os.MkdirAll(os.TempDir(), 0o755); err != nil {
 			return nil, err
 		}

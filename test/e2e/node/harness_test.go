@@ -19,6 +19,7 @@ import (
 
 	"github.com/topscloud/topscloud/internal/contract"
 	"github.com/topscloud/topscloud/sandbox/realnode"
+	"github.com/topscloud/topscloud/sandbox/realnode/report"
 )
 
 // patience bounds every wait.
@@ -171,9 +172,9 @@ func (e *env) log(pod, container string, previous bool) string {
 }
 
 // sees returns what a container reported when it started.
-func (e *env) sees(pod, container string) realnode.Report {
+func (e *env) sees(pod, container string) report.Report {
 	e.t.Helper()
-	var r realnode.Report
+	var r report.Report
 	e.until("the report of "+pod+" is there", func(ctx context.Context) error {
 		text, err := admin.CoreV1().Pods(e.namespace).GetLogs(pod, &v1.PodLogOptions{Container: container}).DoRaw(ctx)
 		if err != nil {
@@ -186,7 +187,7 @@ func (e *env) sees(pod, container string) realnode.Report {
 }
 
 // execSees returns what a program finds that is started in a running container.
-func (e *env) execSees(pod, container string) realnode.Report {
+func (e *env) execSees(pod, container string) report.Report {
 	e.t.Helper()
 	r, err := parse([]byte(e.kubectl("exec", pod, "-c", container, "--", realnode.ProbePath, "report", tryAll)))
 	if err != nil {
@@ -195,8 +196,8 @@ func (e *env) execSees(pod, container string) realnode.Report {
 	return r
 }
 
-func parse(text []byte) (realnode.Report, error) {
-	var r realnode.Report
+func parse(text []byte) (report.Report, error) {
+	var r report.Report
 	line, _, ok := bytes.Cut(text, []byte("\n"))
 	if !ok {
 		return r, fmt.Errorf("no whole line in %q", text)
@@ -301,17 +302,17 @@ func recorded(t *testing.T, p *v1.Pod, container string) []contract.CardAllocati
 
 // check compares a report with the cards a container should have: the environment, the device nodes by their
 // numbers, and what it can open.
-func check(t *testing.T, what string, r realnode.Report, cards []contract.CardAllocation) {
+func check(t *testing.T, what string, r report.Report, cards []contract.CardAllocation) {
 	t.Helper()
 	var minors, sizes []string
-	var nodes []realnode.ReportNode
+	var nodes []report.Node
 	for _, c := range cards {
 		minors = append(minors, fmt.Sprint(c.Minor))
 		sizes = append(sizes, fmt.Sprint(c.MemoryMiB))
-		nodes = append(nodes, realnode.ReportNode{Path: fmt.Sprintf("/dev/gcu%d", c.Minor), Major: 240, Minor: uint32(c.Minor), Open: "ENXIO"})
+		nodes = append(nodes, report.Node{Path: fmt.Sprintf("/dev/gcu%d", c.Minor), Major: 240, Minor: uint32(c.Minor), Open: "ENXIO"})
 	}
 	if len(cards) > 0 {
-		nodes = append(nodes, realnode.ReportNode{Path: contract.ControlDevice, Major: 240, Minor: realnode.ControlMinor, Open: "ENXIO"})
+		nodes = append(nodes, report.Node{Path: contract.ControlDevice, Major: 240, Minor: realnode.ControlMinor, Open: "ENXIO"})
 	}
 	if got, want := r.Env[contract.EnvVisibleDevices], strings.Join(minors, ","); got != want {
 		t.Errorf("%s: %s=%q, want %q", what, contract.EnvVisibleDevices, got, want)
