@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,13 @@ func TestSchedulerOnTheOldestControlPlane(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Stop()
+	schedulerLog := s.Layout().LogFile(sandbox.GCUScheduler)
+	defer func() {
+		if t.Failed() {
+			log, err := os.ReadFile(schedulerLog)
+			t.Logf("the scheduler's log (error %v):\n%s", err, log)
+		}
+	}()
 	client := kubernetes.NewForConfigOrDie(s.RESTConfig())
 	server, err := client.Discovery().ServerVersion()
 	if err != nil {
@@ -80,12 +88,13 @@ func TestSchedulerOnTheOldestControlPlane(t *testing.T) {
 		}
 	}
 	never := until(t, pods.Get, "never", func(p *v1.Pod) bool {
-		return len(p.Status.Conditions) > 0 && p.Status.Conditions[0].Reason == v1.PodReasonUnschedulable
+		c := scheduled(p)
+		return c != nil && c.Reason == v1.PodReasonUnschedulable
 	})
-	if got := never.Status.Conditions[0].Message; !strings.Contains(got, "fewer than 9 GCU cards on the node") {
+	if got := scheduled(never).Message; !strings.Contains(got, "fewer than 9 GCU cards on the node") {
 		t.Errorf("never waits with %q", got)
 	}
-	log, err := os.ReadFile(s.Layout().LogFile(sandbox.GCUScheduler))
+	log, err := os.ReadFile(schedulerLog)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,13 +105,26 @@ func TestSchedulerOnTheOldestControlPlane(t *testing.T) {
 	}
 }
 
+// scheduled returns a pod's condition PodScheduled. It need not be the first: a pod that was there before the
+// scheduler led carries BindingSettled as well.
+func scheduled(p *v1.Pod) *v1.PodCondition {
+	i := slices.IndexFunc(p.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled })
+	if i < 0 {
+		return nil
+	}
+	return &p.Status.Conditions[i]
+}
+
 func until(t *testing.T, get func(context.Context, string, metav1.GetOptions) (*v1.Pod, error), name string, ok func(*v1.Pod) bool) *v1.Pod {
 	t.Helper()
-	var pod *v1.Pod
+	pod := &v1.Pod{}
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		p, err := get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, nil // the deadline tells what was seen last
+		}
 		pod = p
-		return err == nil && ok(p), nil
+		return ok(p), nil
 	})
 	if err != nil {
 		t.Fatalf("%s: %v; last seen %+v", name, err, pod.Status)
