@@ -81,7 +81,7 @@ func run(ctx context.Context, f *flags, out io.Writer) error {
 		Refresh: f.sleep, RemovalDelay: f.removalDelay, Metrics: discovery.NewMetrics(),
 	}
 	if api.client != nil {
-		o.Client, o.Events = api.client, newEvents(api.client, f.node)
+		o.Client, o.Events = api.client, NewEvents(api.client, f.node)
 	}
 	d, err := discovery.New(o)
 	if err != nil {

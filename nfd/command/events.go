@@ -15,9 +15,9 @@ import (
 // quiet is how long the same event is not told again.
 const quiet = time.Hour
 
-// events tells events of a node, each at once: there are few, and a program that runs once has no time for a
+// Events tells events of a node, each at once: there are few, and a program that runs once has no time for a
 // queue.
-type events struct {
+type Events struct {
 	client kubernetes.Interface
 	node   string
 
@@ -25,12 +25,13 @@ type events struct {
 	told map[string]time.Time
 }
 
-func newEvents(client kubernetes.Interface, node string) *events {
-	return &events{client: client, node: node, told: map[string]time.Time{}}
+// NewEvents returns the events of a node.
+func NewEvents(client kubernetes.Interface, node string) *Events {
+	return &Events{client: client, node: node, told: map[string]time.Time{}}
 }
 
 // Event implements discovery.Events.
-func (e *events) Event(ctx context.Context, kind, reason, message string) {
+func (e *Events) Event(ctx context.Context, kind, reason, message string) {
 	now := time.Now()
 	e.mu.Lock()
 	again := now.Sub(e.told[message]) < quiet
