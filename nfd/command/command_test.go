@@ -102,7 +102,7 @@ func TestOneshot(t *testing.T) {
 		if first == nil {
 			first = text
 		}
-		if diff := cmp.Diff(string(first), string(text)); diff != "" || !strings.Contains(string(text), "\nenflame.com/gcu.memory=41984\n") {
+		if diff := cmp.Diff(string(first), string(text)); diff != "" || !strings.Contains(string(text), "enflame.com/gcu.memory=41984\n") {
 			t.Errorf("the second time (-was +is):\n%s", diff)
 		}
 	}

@@ -19,8 +19,6 @@ const DefaultFile = "/etc/kubernetes/node-feature-discovery/features.d/gcu-featu
 // MaxFile is the largest features file that NFD reads.
 const MaxFile = 64 << 10
 
-const heading = "# Written by gcu-feature-discovery, which replaces this file. NFD makes node labels of it.\n"
-
 // File is a features file of NFD's local source.
 type File struct {
 	// Path is the file. Its folder has to exist.
@@ -122,9 +120,9 @@ func syncFolder(folder string) error {
 	return nil
 }
 
-// FileText returns a set as a features file.
+// FileText returns a set as a features file. It has no comment: NFD before 0.14 would take it for a label.
 func FileText(set labels.Set) (string, error) {
-	text := heading + set.Text()
+	text := set.Text()
 	if len(text) > MaxFile {
 		return "", fmt.Errorf("features file: %d bytes, NFD reads at most %d", len(text), MaxFile)
 	}
