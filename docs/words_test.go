@@ -71,6 +71,7 @@ func TestExamplesDecode(t *testing.T) {
 		func(s string) error { _, err := contract.DecodeAllocation(s); return err },
 		func(s string) error { _, err := contract.DecodeDevices(s); return err },
 		func(s string) error { _, err := contract.DecodeCordon(s); return err },
+		func(s string) error { _, err := contract.DecodePublishedLabels(s); return err },
 	}
 	if len(blocks) != len(decoders) {
 		t.Fatalf("contract.md has %d examples: want %d", len(blocks), len(decoders))

@@ -20,6 +20,23 @@ func SchedulerRBAC() ([]byte, error) { return files.ReadFile("yaml/gcu-scheduler
 // AgentRBAC returns the rights of gcu-device-plugin, the node agent.
 func AgentRBAC() ([]byte, error) { return files.ReadFile("yaml/gcu-device-plugin-rbac.yaml") }
 
+// DiscoveryRBAC returns the rights of gcu-feature-discovery, and the policies that bound them.
+func DiscoveryRBAC() ([]byte, error) { return files.ReadFile("yaml/gcu-feature-discovery-rbac.yaml") }
+
+// Discovery returns the DaemonSet of gcu-feature-discovery.
+func Discovery() ([]byte, error) { return files.ReadFile("yaml/gcu-feature-discovery-daemonset.yaml") }
+
+// NFD returns node-feature-discovery as configured for GCU nodes; with tke its variant for that cloud.
+func NFD(tke bool) ([]byte, error) {
+	if tke {
+		return files.ReadFile("yaml/tke-cloud-nfd.yaml")
+	}
+	return files.ReadFile("yaml/nfd.yaml")
+}
+
+// AllInOne returns NFD, the node agent and gcu-feature-discovery as one DaemonSet.
+func AllInOne() ([]byte, error) { return files.ReadFile("yaml/k8s-device-plugin-with-nfd-gfd.yaml") }
+
 // RecordPolicy returns the admission policies on who may write records and device lists, for the given
 // names.
 func RecordPolicy(names *contract.Names) ([]byte, error) {

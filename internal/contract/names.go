@@ -42,6 +42,12 @@ type Names struct {
 	PresentLabel string // enflame.com/gcu.present
 	LabelPrefix  string // enflame.com/gcu. (count, driverVer, family, machine, memory, model, product)
 	AliasPrefix  string // enflame.com/gpu. (product, model), which the guide's examples select on
+
+	// Feature discovery.
+	VirtualPrefix      string // enflame.com/vgcu. (present, count, machine, memory, model, family)
+	DiscoveryPrefix    string // enflame.com/gfd. (timestamp, latestLabeledTimestamp)
+	PublishedLabelsKey string // annotation enflame.com/gcu-published-labels: the labels discovery wrote itself
+	DeployPrefix       string // enflame.com/gcu.deploy. (driver, gfd, ...): "false" is an administrator's opt-out
 }
 
 // AssignedContainersKey is the pod annotation that maps a container to its assignment. It carries no
@@ -58,6 +64,22 @@ const (
 	LabelModel     = "model"
 	LabelProduct   = "product"
 )
+
+// LabelPresent goes behind LabelPrefix (which makes PresentLabel) and VirtualPrefix.
+const LabelPresent = "present"
+
+// Suffixes to be put behind DiscoveryPrefix, and the form of their values, which is in UTC.
+const (
+	LabelTimestamp       = "timestamp"
+	LabelLatestTimestamp = "latestLabeledTimestamp"
+	TimestampLayout      = "2006-01-02-15-04-05"
+)
+
+// ComponentGFD goes behind DeployPrefix: feature discovery.
+const ComponentGFD = "gfd"
+
+// TKEDomain is the domain under which one cloud's clusters want the labels as well.
+const TKEDomain = "tke.cloud.tencent.com"
 
 // Scheduler profile names.
 const (
@@ -133,6 +155,11 @@ func NewNames(resource string) (*Names, error) {
 		PresentLabel: key("gcu.present"),
 		LabelPrefix:  key("gcu."),
 		AliasPrefix:  domain + "/gpu.",
+
+		VirtualPrefix:      key("vgcu."),
+		DiscoveryPrefix:    domain + "/gfd.",
+		PublishedLabelsKey: key("gcu-published-labels"),
+		DeployPrefix:       key("gcu.deploy."),
 	}, nil
 }
 
