@@ -25,6 +25,7 @@ import (
 	"github.com/topscloud/topscloud/deviceplugin/kubelet"
 	"github.com/topscloud/topscloud/deviceplugin/kubelet/checkpoint"
 	"github.com/topscloud/topscloud/gcushare/ledger"
+	"github.com/topscloud/topscloud/gcushare/ledger/nodebook"
 	gcuplugin "github.com/topscloud/topscloud/gcushare/plugin"
 	"github.com/topscloud/topscloud/gcushare/share"
 	"github.com/topscloud/topscloud/internal/contract"
@@ -42,6 +43,7 @@ type Agent struct {
 	events  record.EventRecorder
 	servers []*kubelet.Server
 	devices [share.Kinds]*kubelet.Devices
+	book    nodebook.Publisher
 	serves  [share.Kinds]bool
 
 	wake chan struct{} // reconcile
@@ -147,6 +149,14 @@ func (a *Agent) Run(ctx context.Context) error {
 		a.logger.Error(err, "Not everything that containers have could be restored")
 	}
 	a.reconcile(ctx)
+	if a.o.BookSocket != "" {
+		wg.Go(func() {
+			// Nobody's containers depend on it.
+			if err := nodebook.Serve(ctx, a.o.BookSocket, a.o.Instance, &a.book); err != nil {
+				a.logger.Error(err, "Other programs of this node cannot see who holds what")
+			}
+		})
+	}
 	if err := a.serve(ctx, &wg); err != nil {
 		return err
 	}

@@ -40,6 +40,8 @@ type Options struct {
 	CDIDir, StateDir string
 	// HostRoot is where the host's /sys is; empty is "/".
 	HostRoot string
+	// BookSocket is where the node's other programs are told who holds what (package nodebook); empty tells nobody.
+	BookSocket string
 	// Instance tells this process's sockets from those of another agent that runs at the same time.
 	Instance string
 

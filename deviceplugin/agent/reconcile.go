@@ -72,6 +72,7 @@ func (a *Agent) reconcile(ctx context.Context) {
 	a.problems = slices.Compact(problems)
 	a.mu.Unlock()
 	a.o.Metrics.node(room)
+	a.tellBook(book)
 	a.publish(ctx)
 	a.evict(ctx)
 }

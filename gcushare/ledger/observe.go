@@ -119,7 +119,7 @@ func notAfter(a, b string) bool {
 func ReadHolder(names *contract.Names, pod *v1.Pod) *Holder {
 	h := &Holder{
 		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Node: pod.Spec.NodeName,
-		Initialized: initialized(pod), version: pod.ResourceVersion,
+		Initialized: Initialized(pod), version: pod.ResourceVersion,
 	}
 	if pod.Spec.Priority != nil {
 		h.Priority = *pod.Spec.Priority
@@ -183,7 +183,8 @@ func matches(record *contract.Allocation, node string, limits []share.Container)
 	return nil
 }
 
-func initialized(pod *v1.Pod) bool {
+// Initialized says whether a pod's init containers are done; its sidecars go on.
+func Initialized(pod *v1.Pod) bool {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == v1.PodInitialized {
 			return c.Status == v1.ConditionTrue

@@ -24,6 +24,9 @@ const (
 	RuntimeName         = "enflame" // the runtime's name in an engine's configuration
 )
 
+// BookSocket is where the node agent tells the node's other programs who holds what.
+const BookSocket = "/run/enflame-gcu/book.sock"
+
 // CDI specs: static ones survive a reboot, dynamic ones do not.
 const (
 	CDIStaticDir  = "/etc/cdi"

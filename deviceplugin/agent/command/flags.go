@@ -23,7 +23,7 @@ import (
 // flags are the command's flags. Their environment variables are for the manifests of older releases.
 type flags struct {
 	node, kubeconfig, hostRoot, stateDir, kubeletDir, cdiDir, criSocket, nriSocket, listen, instance string
-	deviceSource, machine, controlFile, unit, unrecorded, healthCheck, podResources                  string
+	deviceSource, machine, controlFile, unit, unrecorded, healthCheck, podResources, bookSocket      string
 
 	sliceCount                              int64
 	forceUnit, passDeviceSpecs, engineCheck bool
@@ -41,6 +41,7 @@ func (f *flags) add(set *pflag.FlagSet, getenv func(string) string) {
 	set.StringVar(&f.stateDir, "state-dir", "/var/lib/enflame-gcu", "where the node's book and the cards' history are kept")
 	set.StringVar(&f.kubeletDir, "kubelet-dir", "/var/lib/kubelet", "kubelet's folder, with device-plugins and pod-resources")
 	set.StringVar(&f.podResources, "pod-resources-socket", "", "kubelet's pod-resources socket, where it is not below --kubelet-dir (kubelet's --root-dir moves it, and not device-plugins)")
+	set.StringVar(&f.bookSocket, "book-socket", contract.BookSocket, "where the exporter is told who holds what; empty tells nobody")
 	set.StringVar(&f.cdiDir, "cdi-dir", "/var/run/cdi", "where CDI files of tickets go")
 	set.StringVar(&f.criSocket, "cri-socket", "/run/containerd/containerd.sock", "the engine's socket, to ask whether CDI is on; need not exist")
 	set.StringVar(&f.nriSocket, "nri-socket", "/var/run/nri/nri.sock", "the engine's NRI socket, to compare each container's cards with its record once more; need not exist")
@@ -85,7 +86,7 @@ func (f *flags) agentOptions() (agent.Options, error) {
 		PodResources: filepath.Join(f.kubeletDir, "pod-resources", "kubelet.sock"),
 		CDIDir:       f.cdiDir, StateDir: f.stateDir, HostRoot: f.hostRoot, Instance: f.instance,
 		SliceCount: f.sliceCount, PassDeviceSpecs: f.passDeviceSpecs, ForceUnit: f.forceUnit, Unrecorded: f.unrecorded,
-		HealthInterval: f.healthInterval, NRISocket: f.nriSocket,
+		HealthInterval: f.healthInterval, NRISocket: f.nriSocket, BookSocket: f.bookSocket,
 	}
 	if f.podResources != "" {
 		o.PodResources = f.podResources

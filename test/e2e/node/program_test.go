@@ -105,7 +105,7 @@ func spawnProgram(t *testing.T, args ...string) *program {
 		"--node-name=" + machine.Name(), "--kubeconfig=" + agentKubeconfig(t), "--host-root=" + machine.HostRoot(),
 		"--kubelet-dir=" + filepath.Dir(machine.PluginDir()), "--pod-resources-socket=" + machine.PodResourcesSocket(),
 		"--cdi-dir=" + machine.CDIDir(),
-		"--state-dir=" + filepath.Join(machine.Scratch(), "agent"), "--cri-socket=" + machine.EngineSocket(), "--nri-socket=" + machine.NRISocket(),
+		"--state-dir=" + filepath.Join(machine.Scratch(), "agent"), "--book-socket=" + filepath.Join(machine.Scratch(), "book.sock"), "--cri-socket=" + machine.EngineSocket(), "--nri-socket=" + machine.NRISocket(),
 		"--device-source=sim", "--machine=" + preset, "--control-file=" + p.control, "--health-interval=500ms", "--health-probation=1s",
 		"--instance=" + rand.String(6), "--listen=" + p.address, "-v=2",
 	}, args...)...)

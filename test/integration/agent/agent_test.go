@@ -47,8 +47,10 @@ func TestShareGetsItsCard(t *testing.T) {
 	})
 	// 24 GiB of card 2 are free beside three whole cards; kubelet counts the pod's 8.
 	n.allocatable(128, 64-4, 3)
+	n.told("2/p/c/8192")
 	n.remove(p)
 	n.allocatable(128, 64, 4)
+	n.told()
 	n.check()
 }
 
@@ -86,8 +88,10 @@ func TestInitContainersRoomComesBack(t *testing.T) {
 		container{name: "c", resource: memory, amount: 4, cards: []contract.CardAllocation{n.card(0, 4*gib)}})
 	n.run(p)
 	n.allocatable(128, 64-15, 3)
+	n.told("0/p/c/4096", "0/p/i/30720")
 	n.initialized(p)
 	n.allocatable(128+26, 64-2, 3)
+	n.told("0/p/c/4096")
 	q := n.pod("q", container{name: "c", resource: memory, amount: 28, cards: []contract.CardAllocation{n.card(0, 28*gib)}})
 	n.run(q)
 	if cards, _ := n.sees(q, "c"); cards != "0" {

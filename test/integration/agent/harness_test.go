@@ -30,6 +30,7 @@ import (
 	"github.com/topscloud/topscloud/deviceplugin/kubelet/kubelettest"
 	"github.com/topscloud/topscloud/eflib/sim"
 	"github.com/topscloud/topscloud/eflib/source"
+	"github.com/topscloud/topscloud/gcushare/ledger/nodebook"
 	"github.com/topscloud/topscloud/internal/contract"
 )
 
@@ -156,8 +157,10 @@ func (n *node) clean() {
 	}
 }
 
-func (n *node) control() string { return filepath.Join(n.root, "faults") }
-func (n *node) cdiDir() string  { return filepath.Join(n.root, "cdi") }
+func (n *node) control() string    { return filepath.Join(n.root, "faults") }
+func (n *node) bookSocket() string { return filepath.Join(n.root, "book.sock") }
+
+func (n *node) cdiDir() string { return filepath.Join(n.root, "cdi") }
 
 // spawn starts one agent process beside whatever runs.
 func (n *node) spawn(instance string) (*agent.Agent, func()) {
@@ -176,7 +179,7 @@ func (n *node) spawn(instance string) (*agent.Agent, func()) {
 	o := agent.Options{
 		Node: n.name, Client: kubernetes.NewForConfigOrDie(config), Source: cards, Instance: instance,
 		PluginDir: n.kubelet.PluginDir(), PodResources: n.kubelet.PodResourcesSocket(),
-		CDIDir: n.cdiDir(), StateDir: filepath.Join(n.root, "state"), HostRoot: filepath.Join(n.root, "host"),
+		CDIDir: n.cdiDir(), StateDir: filepath.Join(n.root, "state"), BookSocket: n.bookSocket(), HostRoot: filepath.Join(n.root, "host"),
 		HealthInterval: 20 * time.Millisecond, NodeInterval: 50 * time.Millisecond, Settle: 20 * time.Millisecond,
 		SliceCount: 16, Health: health.Options{Thresholds: health.Thresholds{Probation: 50 * time.Millisecond}},
 	}
@@ -470,4 +473,23 @@ func (n *node) cgroup(pod *v1.Pod, alive bool) {
 	if err != nil {
 		n.t.Fatal(err)
 	}
+}
+
+// told waits until the agent tells the node's other programs these holdings, each "card/pod/container/MiB".
+func (n *node) told(want ...string) {
+	n.t.Helper()
+	n.until("the holdings are told", func(ctx context.Context) error {
+		book, err := nodebook.NewClient(n.bookSocket()).Get(ctx)
+		if err != nil {
+			return err
+		}
+		var got []string
+		for _, h := range book.Holdings {
+			got = append(got, fmt.Sprintf("%d/%s/%s/%d", h.Minor, h.Pod, h.Container, h.MemoryMiB))
+		}
+		if !slices.Equal(got, want) {
+			return fmt.Errorf("got %v, want %v", got, want)
+		}
+		return nil
+	})
 }
