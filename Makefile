@@ -16,7 +16,7 @@ E2ENODE := $(GO) test -count=1 -timeout 15m ./test/e2e/node
 RACETEST := CGO_ENABLED=1 $(GO) test -race
 
 # Packages whose concurrency is checked by the race detector on each run.
-RACE    := ./topology/... ./eflib/... ./gcushare/... ./scheduler/... ./deviceplugin/... ./nfd/...
+RACE    := ./topology/... ./eflib/... ./gcushare/... ./scheduler/... ./deviceplugin/... ./nfd/... ./exporter/...
 
 .DEFAULT_GOAL := help
 
@@ -52,7 +52,7 @@ demo: ## Place the example pods in a sandbox and show where they went (KEEP=1 le
 .PHONY: test
 test: kube kube-oldest $(NODE) verify ## What CI runs: formatting, vet, all tests, the race detector where it matters
 	$(RACETEST) -timeout 15m $$($(GO) list $(RACE) 2>/dev/null | grep -v /cmd/)
-	$(GO) test -timeout 15m $$($(GO) list ./... | grep -v -E '^github.com/topscloud/topscloud/(topology|eflib|gcushare|scheduler|deviceplugin|nfd|test/e2e)(/|$$)'; $(GO) list ./scheduler/... | grep /cmd/)
+	$(GO) test -timeout 15m $$($(GO) list ./... | grep -v -E '^github.com/topscloud/topscloud/(topology|eflib|gcushare|scheduler|deviceplugin|nfd|exporter|test/e2e)(/|$$)'; $(GO) list ./scheduler/... | grep /cmd/)
 	$(E2ENODE)
 
 .PHONY: test-full
