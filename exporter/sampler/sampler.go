@@ -32,6 +32,8 @@ type Options struct {
 // Card is what is known of a card.
 type Card struct {
 	Device eflib.Device
+	// Identity is what the card said of itself when it last did; it holds while the card does not answer.
+	Identity eflib.Identity
 	// Sample is the last look. It has no value where Err is set.
 	Sample eflib.Sample
 	// At is when that look began, Took how long it took.
@@ -64,9 +66,10 @@ type Sampler struct {
 
 // watched is a card with the goroutine that asks it.
 type watched struct {
-	device eflib.Device
-	last   Card
-	cancel context.CancelFunc
+	device   eflib.Device
+	identity eflib.Identity
+	last     Card
+	cancel   context.CancelFunc
 }
 
 var errNotYet = errors.New("not asked yet")
@@ -160,6 +163,9 @@ func (s *Sampler) ask(ctx context.Context, w *watched) {
 		}
 		s.mu.Lock()
 		w.last = Card{Sample: sample, At: began, Took: time.Since(began), Err: err}
+		if id, ok := sample.Identity.Value(); ok {
+			w.identity = id
+		}
 		s.mu.Unlock()
 		// The next look is an interval after this one began, a late one at once, and never two at a time.
 		timer.Reset(max(0, s.o.Interval-time.Since(began)))
@@ -174,7 +180,7 @@ func (s *Sampler) Latest() Host {
 	for _, minor := range s.order {
 		w := s.cards[minor]
 		c := w.last
-		c.Device = w.device
+		c.Device, c.Identity = w.device, w.identity
 		if age := time.Since(c.At); !c.At.IsZero() && age > s.o.MaxAge {
 			c.Err = fmt.Errorf("no answer for %s: %w", age.Round(time.Second), eflib.ErrTimeout)
 		}
