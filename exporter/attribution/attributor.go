@@ -53,7 +53,8 @@ const (
 	listTimeout = 5 * time.Second
 )
 
-var errStarting = errors.New("not asked yet")
+// ErrStarting is why a snapshot lacks a part that was not asked for yet.
+var ErrStarting = errors.New("not asked yet")
 
 // Attributor keeps a snapshot of who holds what.
 type Attributor struct {
@@ -84,8 +85,8 @@ func New(o Options) (*Attributor, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &Attributor{o: o, changed: make(chan struct{}, 1), agentErr: errStarting}
-	a.latest.Store(&Snapshot{Agent: errStarting, Kubelet: errStarting})
+	a := &Attributor{o: o, changed: make(chan struct{}, 1), agentErr: ErrStarting}
+	a.latest.Store(&Snapshot{Agent: ErrStarting, Kubelet: ErrStarting})
 	return a, nil
 }
 
@@ -100,7 +101,7 @@ func (a *Attributor) Run(ctx context.Context) {
 	var (
 		list    []*podresourcesapi.PodResources
 		listed  time.Time
-		kubelet error = errStarting
+		kubelet error = ErrStarting
 	)
 	timer := time.NewTimer(0)
 	defer timer.Stop()

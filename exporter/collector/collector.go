@@ -38,14 +38,14 @@ var _ prometheus.Collector = (*Collector)(nil)
 
 // Groups of metrics that are not of one card's readings.
 const (
-	groupCount      = "count"
-	groupInfo       = "info"
-	groupAllocation = "allocation"
+	groupCount = "count"
+	groupInfo  = "info"
+	Allocation = "allocation" // who holds what
 )
 
 // Groups returns the names of all groups, sorted.
 func Groups() []string {
-	out := []string{groupCount, groupInfo, groupAllocation}
+	out := []string{groupCount, groupInfo, Allocation}
 	for _, m := range older() {
 		out = append(out, m.group)
 	}
@@ -110,7 +110,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	if seen && c.on[groupCount] {
 		send(c.count, prometheus.GaugeValue, float64(len(host.Cards)), c.o.Node)
 	}
-	if c.on[groupAllocation] {
+	if c.on[Allocation] {
 		send(c.attributed, prometheus.GaugeValue, truth(owners.Agent == nil), c.o.Node, "agent")
 		send(c.attributed, prometheus.GaugeValue, truth(owners.Kubelet == nil), c.o.Node, "kubelet")
 		for _, o := range owners.Others {
@@ -141,7 +141,7 @@ func (c *Collector) collectCard(send func(*prometheus.Desc, prometheus.ValueType
 		}
 		send(c.info, prometheus.GaugeValue, 1, c.o.Node, minor, s.Device.UUID, s.Identity.Slot, serial, s.Identity.Firmware)
 	}
-	if c.on[groupAllocation] {
+	if c.on[Allocation] {
 		for _, h := range k.holdings {
 			send(c.allocation, prometheus.GaugeValue, float64(h.MemoryMiB)*(1<<20), slices.Concat(labels, podOf(h), []string{h.PodUID, h.Kind, h.Resource})...)
 		}

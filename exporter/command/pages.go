@@ -1,0 +1,100 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/exporter-toolkit/web"
+
+	"github.com/topscloud/topscloud/internal/app"
+	"github.com/topscloud/topscloud/internal/contract"
+)
+
+// handler serves the metrics, whether the exporter works, and a page that says what it is.
+func (e *exporter) handler() (http.Handler, error) {
+	own := prometheus.NewRegistry()
+	if !e.f.noExporterMetrics {
+		err := errors.Join(own.Register(collectors.NewGoCollector()), own.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})))
+		if err != nil {
+			return nil, err
+		}
+	}
+	all, err := e.registry(e.groups)
+	if err != nil {
+		return nil, err
+	}
+	options := promhttp.HandlerOpts{MaxRequestsInFlight: e.f.maxRequests}
+	whole := promhttp.HandlerFor(prometheus.Gatherers{all, own}, options)
+	landing, err := web.NewLandingPage(web.LandingConfig{
+		Name: "gcu-exporter", Description: "Metrics of Enflame GCU cards", Version: app.Version(),
+		Links: []web.LandingLinks{
+			{Address: e.f.path, Text: "Metrics"},
+			{Address: "/healthz", Text: "Health", Description: "whether the exporter runs"},
+			{Address: "/readyz", Text: "Readiness", Description: "whether the cards were looked at"},
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+e.f.path, func(w http.ResponseWriter, r *http.Request) {
+		some := r.URL.Query()["collect[]"]
+		if len(some) == 0 {
+			whole.ServeHTTP(w, r)
+			return
+		}
+		for _, g := range some {
+			if !slices.Contains(e.groups, g) {
+				http.Error(w, fmt.Sprintf("collect[] %q: want one of %v", g, e.groups), http.StatusBadRequest)
+				return
+			}
+		}
+		registry, err := e.registry(some)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	})
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !e.sampler.Latest().Known {
+			http.Error(w, "the cards were not looked at yet", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	mux.Handle("GET /{$}", landing)
+	return mux, nil
+}
+
+// registeredDomain is the domain of the resources that the host's file registers.
+func registeredDomain(root string) (string, error) {
+	path := filepath.Join("/", root, contract.TopsCloudConfigPath)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return contract.Default().Domain, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	var settings struct {
+		RegisterResource []string `json:"registerResource"`
+	}
+	if err := json.Unmarshal(text, &settings); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	names, err := contract.RegisteredNames(settings.RegisterResource)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	return names.Domain, nil
+}
