@@ -146,17 +146,17 @@ func TestJoin(t *testing.T) {
 			}
 		})
 		n.says(t, "card 5: uid-a main 1024", "b main: 1 of enflame.com/drs-gcu")
-		if _, sole := n.attributor.Latest().Sole(5, "GCU-5"); !sole {
+		if list := n.attributor.Latest().Of(5, "GCU-5"); len(list) != 1 {
 			t.Error("card 5 has one holder")
 		}
-		if _, sole := n.attributor.Latest().Sole(5, "GCU-other"); sole {
+		if list := n.attributor.Latest().Of(5, "GCU-other"); len(list) != 0 {
 			t.Error("another card of that number has a holder")
 		}
 		n.change(func() {
 			n.book = book(holding(5, "a", memory), holding(5, "b", memory))
 			n.list = append(n.list, listed("b", memory, "u0003"))
 		})
-		if _, sole := n.attributor.Latest().Sole(5, "GCU-5"); sole {
+		if list := n.attributor.Latest().Of(5, "GCU-5"); len(list) != 2 {
 			t.Error("card 5 has two holders")
 		}
 	})

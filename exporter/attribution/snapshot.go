@@ -41,15 +41,6 @@ func (s *Snapshot) Of(minor int, uuid string) []nodebook.Holding {
 	return out
 }
 
-// Sole returns the one container that holds a card; false where none does or several do.
-func (s *Snapshot) Sole(minor int, uuid string) (nodebook.Holding, bool) {
-	list := s.Of(minor, uuid)
-	if len(list) != 1 {
-		return nodebook.Holding{}, false
-	}
-	return list[0], true
-}
-
 type holder struct{ namespace, pod, container, resource string }
 
 // join keeps of a book what kubelet lists too, and finds what kubelet lists of our domain and the book does not.
@@ -65,14 +56,13 @@ func join(domain string, book *nodebook.Book, list []*podresourcesapi.PodResourc
 		}
 	}
 	s := &Snapshot{MemoryEnforced: book.MemoryEnforced}
-	for _, h := range book.Holdings {
-		if listed[holder{h.Namespace, h.Pod, h.Container, h.Resource}] > 0 {
-			s.Holdings = append(s.Holdings, h)
-		}
-	}
 	known := map[holder]bool{}
 	for _, h := range book.Holdings {
-		known[holder{h.Namespace, h.Pod, h.Container, h.Resource}] = true
+		at := holder{h.Namespace, h.Pod, h.Container, h.Resource}
+		known[at] = true
+		if listed[at] > 0 {
+			s.Holdings = append(s.Holdings, h)
+		}
 	}
 	for at, n := range listed {
 		if !known[at] && n > 0 {

@@ -67,10 +67,8 @@ func each(r eflib.Reading[[]eflib.Reading[float64]], labels ...string) []point {
 	return out
 }
 
-// describe fills in the descriptions of metrics. Those with label metrics get their own name in it, as the older
-// exporter did.
+// describe fills in the descriptions of metrics and returns them.
 func describe(list []metric) []metric {
-	list = slices.Clone(list)
 	for i := range list {
 		m := &list[i]
 		m.desc = prometheus.NewDesc("enflame_gcu_"+m.name, m.help, slices.Concat(cardLabels, podLabels, m.labels), nil)

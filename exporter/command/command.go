@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"github.com/topscloud/topscloud/exporter/sampler"
 	"github.com/topscloud/topscloud/gcushare/ledger/nodebook"
 	"github.com/topscloud/topscloud/internal/app"
+	"github.com/topscloud/topscloud/internal/contract"
 )
 
 // New returns the command.
@@ -101,12 +103,12 @@ func run(ctx context.Context, f *flags, stdout, stderr io.Writer) error {
 			return err
 		}
 		defer lister.Close()
-		domain, err := registeredDomain(f.hostRoot)
+		names, err := contract.ReadNames(filepath.Join("/", f.hostRoot))
 		if err != nil {
 			return err
 		}
 		e.owners, err = attribution.New(attribution.Options{
-			Books: nodebook.NewClient(f.bookSocket), Kubelet: lister, Domain: domain, Logger: e.logger,
+			Books: nodebook.NewClient(f.bookSocket), Kubelet: lister, Domain: names.Domain, Logger: e.logger,
 			Failed: func(what string) { e.failures.WithLabelValues(what).Inc() },
 		})
 		if err != nil {

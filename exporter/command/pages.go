@@ -1,12 +1,9 @@
 package command
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,7 +12,6 @@ import (
 	"github.com/prometheus/exporter-toolkit/web"
 
 	"github.com/topscloud/topscloud/internal/app"
-	"github.com/topscloud/topscloud/internal/contract"
 )
 
 // handler serves the metrics, whether the exporter works, and a page that says what it is.
@@ -74,27 +70,4 @@ func (e *exporter) handler() (http.Handler, error) {
 	})
 	mux.Handle("GET /{$}", landing)
 	return mux, nil
-}
-
-// registeredDomain is the domain of the resources that the host's file registers.
-func registeredDomain(root string) (string, error) {
-	path := filepath.Join("/", root, contract.TopsCloudConfigPath)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return contract.Default().Domain, nil
-	}
-	if err != nil {
-		return "", err
-	}
-	var settings struct {
-		RegisterResource []string `json:"registerResource"`
-	}
-	if err := json.Unmarshal(text, &settings); err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
-	}
-	names, err := contract.RegisteredNames(settings.RegisterResource)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
-	}
-	return names.Domain, nil
 }

@@ -2,12 +2,9 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -56,7 +53,7 @@ func run(ctx context.Context, f *flags, out io.Writer) error {
 	if err := level.Set(strconv.Itoa(f.verbosity)); err != nil {
 		return fmt.Errorf("-v: %w", err)
 	}
-	names, err := readNames(f.hostRoot)
+	names, err := contract.ReadNames(f.hostRoot)
 	if err != nil {
 		return err
 	}
@@ -108,9 +105,13 @@ func serve(ctx context.Context, f *flags, names *contract.Names, d *discovery.Di
 			return err
 		}
 	}
-	wg.Go(func() { watchNames(ctx, f.hostRoot, names, cancel) })
+	wg.Go(func() {
+		contract.WatchNames(ctx, f.hostRoot, names, cancel, func(err error) {
+			klog.FromContext(ctx).V(2).Info("The names cannot be read", "err", err)
+		})
+	})
 	d.Run(ctx)
-	var changed *changedError
+	var changed *contract.NamesChangedError
 	if errors.As(context.Cause(ctx), &changed) {
 		klog.FromContext(ctx).Info("Ending, to start anew with other names", "reason", changed.Error())
 	}
@@ -131,57 +132,6 @@ func dryRun(ctx context.Context, cards *source.Reader, o labels.Options, out io.
 	}
 	_, err = io.WriteString(out, labels.Of(facts, nil, time.Now(), o).Labels.Text())
 	return err
-}
-
-// readNames returns the names by the host's file; the default ones where there is none.
-func readNames(root string) (*contract.Names, error) {
-	path := filepath.Join(root, contract.TopsCloudConfigPath)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return contract.Default(), nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var config struct {
-		RegisterResource []string `json:"registerResource"`
-	}
-	if err := json.Unmarshal(text, &config); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	names, err := contract.RegisteredNames(config.RegisterResource)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return names, nil
-}
-
-// changedError ends the program because every name it uses would be another.
-type changedError struct{ from, to string }
-
-func (e *changedError) Error() string {
-	return fmt.Sprintf("%s registers %s now, it was %s", contract.TopsCloudConfigPath, e.to, e.from)
-}
-
-// watchNames ends the program when the host's file names another resource. A file that cannot be read keeps it
-// running with what it has.
-func watchNames(ctx context.Context, root string, names *contract.Names, end context.CancelCauseFunc) {
-	ticker := time.NewTicker(10 * time.Second)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		switch now, err := readNames(root); {
-		case err != nil:
-			klog.FromContext(ctx).V(2).Info("The names cannot be read", "err", err)
-		case now.ResourceWhole != names.ResourceWhole:
-			end(&changedError{from: names.ResourceWhole, to: now.ResourceWhole})
-			return
-		}
-	}
 }
 
 var _ discovery.Source = (*source.Reader)(nil)

@@ -4,14 +4,12 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"syscall"
@@ -79,32 +77,6 @@ func switchVerbosity(ctx context.Context, configured int) {
 	}
 }
 
-// settings are the parts of the file that matter to the agent.
-type settings struct {
-	RegisterResource []string `json:"registerResource"`
-}
-
-// readNames returns the names by the host's file; the default ones where there is none.
-func readNames(root string) (*contract.Names, error) {
-	path := filepath.Join(root, contract.TopsCloudConfigPath)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return contract.Default(), nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var s settings
-	if err := json.Unmarshal(text, &s); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	names, err := contract.RegisteredNames(s.RegisterResource)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return names, nil
-}
-
 func run(ctx context.Context, f *flags) error {
 	var level klog.Level
 	if err := level.Set(strconv.Itoa(f.verbosity)); err != nil {
@@ -114,7 +86,7 @@ func run(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
-	if o.Names, err = readNames(f.hostRoot); err != nil {
+	if o.Names, err = contract.ReadNames(f.hostRoot); err != nil {
 		return err
 	}
 	if o.Client, err = client(f); err != nil {
@@ -146,9 +118,13 @@ func run(ctx context.Context, f *flags) error {
 		}
 	}
 	wg.Go(func() { switchVerbosity(ctx, f.verbosity) })
-	wg.Go(func() { watchNames(ctx, f.hostRoot, o.Names, cancel) })
+	wg.Go(func() {
+		contract.WatchNames(ctx, f.hostRoot, o.Names, cancel, func(err error) {
+			klog.FromContext(ctx).V(2).Info("The names cannot be read", "err", err)
+		})
+	})
 	err = a.Run(ctx)
-	var changed *changedError
+	var changed *contract.NamesChangedError
 	if errors.As(context.Cause(ctx), &changed) {
 		klog.FromContext(ctx).Info("Ending, to start anew with other names", "reason", changed.Error())
 	}
@@ -170,34 +146,6 @@ func client(f *flags) (kubernetes.Interface, error) {
 	config.UserAgent = "gcu-device-plugin/" + app.Version()
 	config.QPS, config.Burst = f.kubeQPS, int(2*f.kubeQPS)
 	return kubernetes.NewForConfig(config)
-}
-
-// changedError ends the agent because every name it uses would be another.
-type changedError struct{ from, to string }
-
-func (e *changedError) Error() string {
-	return fmt.Sprintf("%s registers %s now, it was %s", contract.TopsCloudConfigPath, e.to, e.from)
-}
-
-// watchNames ends the agent when the host's file names another resource. A file that cannot be read keeps it
-// running with what it has.
-func watchNames(ctx context.Context, root string, names *contract.Names, end context.CancelCauseFunc) {
-	ticker := time.NewTicker(10 * time.Second)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		switch now, err := readNames(root); {
-		case err != nil:
-			klog.FromContext(ctx).V(2).Info("The names cannot be read", "err", err)
-		case now.ResourceWhole != names.ResourceWhole:
-			end(&changedError{from: names.ResourceWhole, to: now.ResourceWhole})
-			return
-		}
-	}
 }
 
 // serveHTTP serves metrics, health and the node's book.

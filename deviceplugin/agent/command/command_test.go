@@ -95,7 +95,7 @@ func TestReadNames(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			names, err := readNames(root)
+			names, err := contract.ReadNames(root)
 			switch {
 			case tt.fail != "":
 				if err == nil || !strings.Contains(err.Error(), tt.fail) {

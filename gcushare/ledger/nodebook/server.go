@@ -14,7 +14,7 @@ const pulse = 10 * time.Second
 // Publisher serves the latest book to any number of readers. The zero value serves none yet.
 type Publisher struct {
 	mu      sync.Mutex
-	text    []byte        // the latest book, nil before the first
+	text    []byte        // the latest book as a line, nil before the first
 	changed chan struct{} // closed when text is replaced; nil while nobody waits
 }
 
@@ -28,6 +28,7 @@ func (p *Publisher) Set(b Book) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	text = append(text, '\n')
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if bytes.Equal(text, p.text) {
@@ -64,7 +65,7 @@ func (p *Publisher) Handler() http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(append(text[:len(text):len(text)], '\n')) // a reader that left is no concern of ours
+		_, _ = w.Write(text) // a reader that left is no concern of ours
 	})
 	return mux
 }
@@ -77,7 +78,7 @@ func (p *Publisher) watch(w http.ResponseWriter, r *http.Request) {
 	text, changed := p.latest()
 	for {
 		if text != nil {
-			if _, err := w.Write(append(text[:len(text):len(text)], '\n')); err != nil {
+			if _, err := w.Write(text); err != nil {
 				return
 			}
 		}
@@ -90,7 +91,7 @@ func (p *Publisher) watch(w http.ResponseWriter, r *http.Request) {
 		case <-changed:
 			text, changed = p.latest()
 		case <-ticker.C:
-			text = []byte{}
+			text = []byte("\n")
 		}
 	}
 }
