@@ -208,6 +208,16 @@ func (k *Kubelet) choose(p *podState, container, resource string, want int) (set
 	return nil, fmt.Errorf("allocated %d of %s, want %d", out.Len(), resource, want)
 }
 
+// Prefers returns, sorted, which of the free devices of a resource its plugin would give to a container that asks
+// for want of them now. Nothing is allocated: the question alone is put, as kubelet puts it in an admission.
+func (k *Kubelet) Prefers(resource string, want int) ([]string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	free := k.healthy[resource].Difference(k.heldLocked()[resource])
+	out, err := k.preferredLocked(resource, free, nil, want)
+	return sets.List(out), err
+}
+
 // preferredLocked asks the plugin, with the lock released meanwhile.
 func (k *Kubelet) preferredLocked(resource string, available, include sets.Set[string], want int) (sets.Set[string], error) {
 	e := k.endpoints[resource]

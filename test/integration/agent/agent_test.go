@@ -385,12 +385,7 @@ func TestPassDeviceSpecs(t *testing.T) {
 	n := newNode(t, func(o *agent.Options) { o.PassDeviceSpecs = true })
 	n.allocatable(128, 64, 4)
 	p := n.pod("p", container{name: "c", resource: whole, amount: 2, cards: []contract.CardAllocation{n.card(2, 32*gib), n.card(3, 32*gib)}})
-	n.until("the record is seen", func(context.Context) error {
-		if got := n.kubelet.Allocatable(memory); got != 64 {
-			return fmt.Errorf("%d", got)
-		}
-		return nil
-	})
+	n.prefers("2", "3")
 	if err := n.kubelet.Admit(p); err != nil {
 		t.Fatal(err)
 	}
@@ -438,22 +433,10 @@ func TestDocker(t *testing.T) {
 		return nil
 	})
 	p := n.pod("p", container{name: "c", resource: whole, amount: 1, cards: []contract.CardAllocation{n.card(2, 32*gib)}})
-	n.until("the record is seen", func(context.Context) error {
-		if n.kubelet.Allocatable(slice) != 0 || n.kubelet.Allocatable(whole) != 4 {
-			return errors.New("not yet")
-		}
-		return nil
-	})
-	n.until("the pod is admitted with its record's card", func(context.Context) error {
-		if err := n.kubelet.Admit(p); err != nil {
-			return err
-		}
-		if ids := n.kubelet.Holds(p.UID, "c", whole); ids[0] != "2" {
-			n.kubelet.Remove(p.UID)
-			return fmt.Errorf("kubelet chose %v", ids)
-		}
-		return nil
-	})
+	n.prefers("2")
+	if err := n.kubelet.Admit(p); err != nil {
+		t.Fatal(err)
+	}
 	o := n.startContainer(p, "c")
 	if len(o.CDIDevices) != 0 || o.Envs[contract.EnvVisibleDevices] != "2" || n.devices(p) != "/dev/gcu2 /dev/gcuctl" {
 		t.Errorf("kubelet passes %+v", o)

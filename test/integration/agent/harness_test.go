@@ -247,6 +247,19 @@ func (n *node) allocatable(units, slices, cards int) {
 	})
 }
 
+// prefers waits until the agent would have kubelet choose these whole cards: it has seen the record that waits for
+// them. Kubelet chooses once for a pod, so that a test must not admit one before.
+func (n *node) prefers(ids ...string) {
+	n.t.Helper()
+	n.until("the record is seen", func(context.Context) error {
+		got, err := n.kubelet.Prefers(whole, len(ids))
+		if err == nil && !slices.Equal(got, ids) {
+			err = fmt.Errorf("the agent prefers %v, want %v", got, ids)
+		}
+		return err
+	})
+}
+
 // share is what one container asks, and its cards in the record.
 type container struct {
 	name     string
