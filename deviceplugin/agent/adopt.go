@@ -98,7 +98,7 @@ func (a *Agent) choose(pod *v1.Pod, node *ledger.Node, book contract.Book, resou
 	if room.Closed == placement.MissingRecord {
 		room.Closed = placement.Open
 	}
-	if a.direct() && resource == share.Whole.Resource(a.o.Names) {
+	if a.direct() && (resource == a.o.Names.ResourceWhole || resource == a.o.Names.ResourceAlias) {
 		return passed(room, req, ids)
 	}
 	plan, why := placement.Choose(room, req)

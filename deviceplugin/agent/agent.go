@@ -306,7 +306,7 @@ func (a *Agent) serve(ctx context.Context, wg *sync.WaitGroup) error {
 			Resource: p.Resource(), Dir: a.o.PluginDir, Prefix: "enflamegcushare", Instance: a.o.Instance + "-" + kindWord(kind),
 			Plugin: p, Devices: a.devices[kind], Settle: a.o.Settle, Observe: a.o.Metrics.kubelet,
 		}
-		if kind == share.Whole {
+		if !kind.Fractional() {
 			o.Prefix, o.Plugin = "enflame", &wholePlugin{Plugin: p, agent: a}
 		}
 		s, err := kubelet.New(o)
@@ -332,6 +332,8 @@ func kindWord(k share.Kind) string {
 		return "memory"
 	case share.Slices:
 		return "slices"
+	case share.Alias:
+		return "alias"
 	}
 	return "cards"
 }

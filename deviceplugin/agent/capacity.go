@@ -66,6 +66,9 @@ func (a *Agent) setCapacity() {
 		Status: v1.NodeStatus{Allocatable: v1.ResourceList{}},
 	}
 	for k := range share.Kind(share.Kinds) {
+		if k.Resource(a.o.Names) == "" {
+			continue
+		}
 		// What is allocatable follows from the account, so it must not bound it.
 		node.Status.Allocatable[v1.ResourceName(k.Resource(a.o.Names))] = *resource.NewQuantity(1<<40, resource.DecimalSI)
 	}

@@ -22,7 +22,9 @@ func heldIDs(names *contract.Names, file *checkpoint.Checkpoint, book contract.B
 	kinds := map[string]share.Kind{}
 	for k := range share.Kind(share.Kinds) {
 		held[k] = map[string]bool{}
-		kinds[k.Resource(names)] = k
+		if name := k.Resource(names); name != "" {
+			kinds[name] = k
+		}
 	}
 	if file != nil {
 		for i := range file.Entries {

@@ -81,7 +81,7 @@ func index(b bool) int {
 // ids returns names for what the cards have, in order, and for as many more as must be free.
 func (s *supply) ids(free int64) []string {
 	var out []string
-	if s.kind == share.Whole {
+	if !s.kind.Fractional() {
 		for i := range s.node.Cards {
 			out = append(out, plugin.ID(s.node.Cards[i].Minor))
 		}
@@ -110,7 +110,7 @@ func (s *supply) ids(free int64) []string {
 
 // rank orders IDs of whole cards: a free card's ID is best, so that ID and card are one where they can be.
 func (s *supply) rank(id string) int {
-	if s.kind != share.Whole {
+	if s.kind.Fractional() {
 		return 0
 	}
 	minor, err := plugin.ParseID(id)
@@ -126,7 +126,7 @@ func (s *supply) rank(id string) int {
 
 // numaOf is -1 where not known: a hint that is wrong for one card misleads for all.
 func (s *supply) numaOf(id string) int {
-	if s.kind != share.Whole || s.numa == nil {
+	if s.kind.Fractional() || s.numa == nil {
 		return -1
 	}
 	minor, err := plugin.ParseID(id)
@@ -141,7 +141,7 @@ func (s *supply) numaOf(id string) int {
 
 // free is what new pods could take now: whole cards, units or slices.
 func free(n *placement.Node, kind share.Kind) int64 {
-	if kind == share.Whole {
+	if !kind.Fractional() {
 		return int64(n.FreeSet().Len())
 	}
 	if !n.Sharing {

@@ -10,7 +10,7 @@ import (
 	"github.com/topscloud/topscloud/internal/contract"
 )
 
-var kindNames = map[share.Kind]string{share.Whole: nodebook.Whole, share.Memory: nodebook.Memory, share.Slices: nodebook.Slices}
+var kindNames = map[share.Kind]string{share.Whole: nodebook.Whole, share.Memory: nodebook.Memory, share.Slices: nodebook.Slices, share.Alias: nodebook.Whole}
 
 // tellBook tells the node's other programs who holds what now.
 func (a *Agent) tellBook(book contract.Book) {
@@ -36,7 +36,9 @@ func (a *Agent) tellBook(book contract.Book) {
 func holdings(names *contract.Names, book contract.Book, cached func(types.UID) *v1.Pod) []nodebook.Holding {
 	kinds := map[string]share.Kind{}
 	for k := range share.Kind(share.Kinds) {
-		kinds[k.Resource(names)] = k
+		if name := k.Resource(names); name != "" {
+			kinds[name] = k
+		}
 	}
 	type key struct {
 		minor          int

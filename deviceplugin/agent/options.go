@@ -85,6 +85,9 @@ func (o *Options) complete() error {
 	if len(o.Serve) == 0 {
 		o.Serve = []share.Kind{share.Whole, share.Memory, share.Slices}
 	}
+	if o.Names.ResourceAlias != "" && !slices.Contains(o.Serve, share.Alias) {
+		o.Serve = append(slices.Clone(o.Serve), share.Alias)
+	}
 	if o.UnitMiB == 0 {
 		o.UnitMiB = share.DefaultUnitMiB
 	}

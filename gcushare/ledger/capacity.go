@@ -50,8 +50,10 @@ func ReadCapacity(names *contract.Names, node *v1.Node, prev *Capacity) *Capacit
 		c.MemoryMiB = mib
 	}
 	for k := range c.Allocatable {
-		q := node.Status.Allocatable[v1.ResourceName(share.Kind(k).Resource(names))]
-		c.Allocatable[k] = max(q.Value(), 0)
+		if name := share.Kind(k).Resource(names); name != "" {
+			q := node.Status.Allocatable[v1.ResourceName(name)]
+			c.Allocatable[k] = max(q.Value(), 0)
+		}
 	}
 	if prev != nil && prev.devices == c.devices && prev.cordon == c.cordon {
 		c.Cards, c.Tree, c.UnitMiB, c.SliceCount = prev.Cards, prev.Tree, prev.UnitMiB, prev.SliceCount

@@ -171,7 +171,7 @@ func matches(record *contract.Allocation, node string, limits []share.Container)
 			return fmt.Errorf("container %s is not in it", c.Name)
 		}
 		cards := record.Containers[at].Cards
-		if c.Kind == share.Whole && int64(len(cards)) != c.Amount {
+		if !c.Kind.Fractional() && int64(len(cards)) != c.Amount {
 			return fmt.Errorf("container %s has %d cards in it, %d asked", c.Name, len(cards), c.Amount)
 		}
 		for _, card := range cards {

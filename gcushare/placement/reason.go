@@ -114,7 +114,7 @@ func groupName(req *share.Request) string {
 
 // cardsAsked is the number of whole cards the pod holds at once.
 func cardsAsked(req *share.Request) int64 {
-	return max(req.Totals[share.Whole], 1)
+	return max(share.Add(req.Totals[share.Whole], req.Totals[share.Alias]), 1)
 }
 
 func mostCards(req *share.Request, fractional bool) int {

@@ -103,6 +103,9 @@ func (a *Arbiter) Restore(ctx context.Context) error {
 	}
 	for kind := share.Kind(0); kind < share.Kinds; kind++ {
 		p := a.Plugin(kind)
+		if p.resource == "" {
+			continue
+		}
 		for i := range file.Entries {
 			e := &file.Entries[i]
 			if e.Resource != p.resource || e.Err != nil {

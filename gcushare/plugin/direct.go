@@ -9,14 +9,13 @@ import (
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
 	"github.com/topscloud/topscloud/eflib"
-	"github.com/topscloud/topscloud/gcushare/share"
 	"github.com/topscloud/topscloud/internal/contract"
 )
 
 // direct says whether kubelet itself passes this resource's cards to containers. Units and slices stand for
 // no card in particular, so there is nothing that it could pass.
 func (p *Plugin) direct() bool {
-	return p.kind == share.Whole && (p.arbiter.o.Direct || p.arbiter.noCDI())
+	return !p.kind.Fractional() && (p.arbiter.o.Direct || p.arbiter.noCDI())
 }
 
 // addDirect adds to an answer the cards whose minors are the IDs. An ID that is no card adds nothing: the

@@ -150,6 +150,9 @@ func newNode(t *testing.T, cards int) *node {
 		})
 	}
 	for kind := share.Kind(0); kind < share.Kinds; kind++ {
+		if kind == share.Alias {
+			continue // the names have none
+		}
 		per := 16
 		if kind == share.Whole {
 			per = 1

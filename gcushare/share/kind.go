@@ -6,7 +6,8 @@ import (
 	"github.com/topscloud/topscloud/internal/contract"
 )
 
-// Kind is one of the resources a container may ask for. A container asks for one kind only.
+// Kind is one of the resources a container may ask for. A container asks for one kind only. Alias counts the
+// same cards as Whole by another resource name: what one of them hands out, the other has no more.
 type Kind uint8
 
 // The kinds, in the order of Totals.
@@ -14,16 +15,17 @@ const (
 	Whole  Kind = iota // whole cards
 	Memory             // units of card memory
 	Slices             // slices of a card
-	Kinds  = 3
+	Alias              // whole cards by their second name, where there is one
+	Kinds  = 4
 )
 
 // Fractional says whether the kind is a part of a card.
-func (k Kind) Fractional() bool { return k != Whole }
+func (k Kind) Fractional() bool { return k == Memory || k == Slices }
 
 // String returns a word for messages.
 func (k Kind) String() string {
 	switch k {
-	case Whole:
+	case Whole, Alias:
 		return "cards"
 	case Memory:
 		return "memory units"
@@ -33,18 +35,20 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Resource returns the resource name of the kind.
+// Resource returns the resource name of the kind, empty for Alias where there is none.
 func (k Kind) Resource(names *contract.Names) string {
 	switch k {
 	case Memory:
 		return names.ResourceMemory
 	case Slices:
 		return names.ResourceSlice
+	case Alias:
+		return names.ResourceAlias
 	}
 	return names.ResourceWhole
 }
 
-// Totals is an amount per kind: cards, memory units, slices.
+// Totals is an amount per kind.
 type Totals [Kinds]int64
 
 // Policy says whether shares are packed onto few cards or spread over many.

@@ -157,7 +157,7 @@ func parseContainer(names *contract.Names, c *v1.Container, unitMiB int64) (*Con
 			return nil, err
 		}
 		out = &Container{Name: c.Name, Kind: k, Amount: amount, Cards: 1}
-		if k == Whole {
+		if !k.Fractional() {
 			out.Cards = int(amount)
 		}
 	}
@@ -169,7 +169,7 @@ func parseContainer(names *contract.Names, c *v1.Container, unitMiB int64) (*Con
 func parseAmount(k Kind, name string, q resource.Quantity, unitMiB int64) (int64, error) {
 	amount, exact := q.AsInt64()
 	limit := int64(maxUnits)
-	if k == Whole {
+	if !k.Fractional() {
 		limit = contract.MaxCards
 	}
 	inBytes := k == Memory && exact && (amount > limit || q.Format == resource.BinarySI && amount >= 1<<20)

@@ -36,16 +36,16 @@ func TestParse(t *testing.T) {
 		"a pod without limits asks for nothing":   {options: []func(*v1.Pod){ledgertest.App("app", memory, 0)}},
 		"annotations alone ask for nothing":       {options: []func(*v1.Pod){ledgertest.Annotate(names.CardsKey, "2")}},
 		"a limit of zero asks for nothing":        {options: []func(*v1.Pod){limit("app", memory, "0")}},
-		"memory units":                            {options: []func(*v1.Pod){ledgertest.Memory(8)}, want: &share.Request{Containers: one(share.Memory, 8, 1), Totals: share.Totals{0, 8, 0}}},
-		"slices":                                  {options: []func(*v1.Pod){ledgertest.Slices(2)}, want: &share.Request{Containers: one(share.Slices, 2, 1), Totals: share.Totals{0, 0, 2}}},
-		"whole cards":                             {options: []func(*v1.Pod){ledgertest.Whole(4)}, want: &share.Request{Containers: one(share.Whole, 4, 4), Totals: share.Totals{4, 0, 0}}},
-		"gcu-cards spreads the amount":            {options: []func(*v1.Pod){ledgertest.Memory(8), ledgertest.Annotate(names.CardsKey, "4")}, want: &share.Request{Containers: one(share.Memory, 8, 4), Totals: share.Totals{0, 8, 0}}},
-		"a container without a limit is left out": {options: []func(*v1.Pod){ledgertest.App("log", memory, 0), ledgertest.Memory(3)}, want: &share.Request{Containers: one(share.Memory, 3, 1), Totals: share.Totals{0, 3, 0}}},
+		"memory units":                            {options: []func(*v1.Pod){ledgertest.Memory(8)}, want: &share.Request{Containers: one(share.Memory, 8, 1), Totals: share.Totals{0, 8, 0, 0}}},
+		"slices":                                  {options: []func(*v1.Pod){ledgertest.Slices(2)}, want: &share.Request{Containers: one(share.Slices, 2, 1), Totals: share.Totals{0, 0, 2, 0}}},
+		"whole cards":                             {options: []func(*v1.Pod){ledgertest.Whole(4)}, want: &share.Request{Containers: one(share.Whole, 4, 4), Totals: share.Totals{4, 0, 0, 0}}},
+		"gcu-cards spreads the amount":            {options: []func(*v1.Pod){ledgertest.Memory(8), ledgertest.Annotate(names.CardsKey, "4")}, want: &share.Request{Containers: one(share.Memory, 8, 4), Totals: share.Totals{0, 8, 0, 0}}},
+		"a container without a limit is left out": {options: []func(*v1.Pod){ledgertest.App("log", memory, 0), ledgertest.Memory(3)}, want: &share.Request{Containers: one(share.Memory, 3, 1), Totals: share.Totals{0, 3, 0, 0}}},
 		"a thousand units may be written 1k":      {options: []func(*v1.Pod){limit("app", memory, "1k")}, want: &share.Request{Containers: one(share.Memory, 1000, 1), Totals: share.Totals{0, 1000, 0}}},
-		"policy, topology and uuids":              {options: []func(*v1.Pod){ledgertest.Memory(1), ledgertest.Annotate(names.PolicyKey, "spread"), ledgertest.Annotate(names.TopologyKey, "same-numa"), ledgertest.Annotate(names.UseUUIDKey, "b, GCU-a,b"), ledgertest.Annotate(names.NoUseUUIDKey, "c")}, want: &share.Request{Containers: one(share.Memory, 1, 1), Policy: share.Spread, Topology: share.SameNUMA, Use: []string{"GCU-a", "GCU-b"}, NoUse: []string{"GCU-c"}, Totals: share.Totals{0, 1, 0}}},
+		"policy, topology and uuids":              {options: []func(*v1.Pod){ledgertest.Memory(1), ledgertest.Annotate(names.PolicyKey, "spread"), ledgertest.Annotate(names.TopologyKey, "same-numa"), ledgertest.Annotate(names.UseUUIDKey, "b, GCU-a,b"), ledgertest.Annotate(names.NoUseUUIDKey, "c")}, want: &share.Request{Containers: one(share.Memory, 1, 1), Policy: share.Spread, Topology: share.SameNUMA, Use: []string{"GCU-a", "GCU-b"}, NoUse: []string{"GCU-c"}, Totals: share.Totals{0, 1, 0, 0}}},
 		"kinds may be mixed over containers of a pod": {options: []func(*v1.Pod){ledgertest.Memory(2), ledgertest.App("b", slices, 1), ledgertest.Init("i", whole, 1)}, want: &share.Request{
 			Containers: []share.Container{{Name: "i", Phase: share.Init, Kind: share.Whole, Amount: 1, Cards: 1}, {Name: "app", Kind: share.Memory, Amount: 2, Cards: 1}, {Name: "b", Kind: share.Slices, Amount: 1, Cards: 1}},
-			Totals:     share.Totals{1, 2, 1},
+			Totals:     share.Totals{1, 2, 1, 0},
 		}},
 	}
 	for name, test := range tests {
@@ -59,6 +59,33 @@ func TestParse(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A second name of whole cards is a kind of its own towards kubelet, and whole cards in everything else.
+func TestParseAlias(t *testing.T) {
+	t.Parallel()
+	const alias = "enflame-tech.com/gcu"
+	both, err := names.WithAlias(alias)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := ledgertest.Pod("p", ledgertest.App("app", alias, 2))
+	if got, err := share.Parse(names, pod, share.Defaults{}); got != nil || err != nil {
+		t.Errorf("without the alias: %+v, %v", got, err)
+	}
+	want := &share.Request{Containers: []share.Container{{Name: "app", Kind: share.Alias, Amount: 2, Cards: 2}}, Totals: share.Totals{share.Alias: 2}}
+	got, err := share.Parse(both, pod, share.Defaults{})
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if mib := got.Containers[0].PerCardMiB(32768, 1024, 6); mib != 32768 || got.Fractional() {
+		t.Errorf("takes %d MiB of a card, fractional %v", mib, got.Fractional())
+	}
+	pod.Spec.Containers[0].Resources.Limits[v1.ResourceName(names.ResourceWhole)] = resource.MustParse("1")
+	const refused = `limit enflame-tech.com/gcu "2": one container may ask for one kind only, and it also asks for enflame.com/gcu`
+	if _, err := share.Parse(both, pod, share.Defaults{}); err == nil || err.Error() != refused {
+		t.Errorf("both names: %v, want %s", err, refused)
 	}
 }
 

@@ -16,6 +16,8 @@ type Names struct {
 	ResourceWhole  string // enflame.com/gcu: whole cards
 	ResourceMemory string // enflame.com/gcu-memory: card memory in units of the node's memory unit
 	ResourceSlice  string // enflame.com/shared-gcu: slices of a card
+	// ResourceAlias is a second name of whole cards, from whichever domain; empty without one.
+	ResourceAlias string
 
 	// Annotations a user writes on a pod.
 	PolicyKey     string // enflame.com/gcu-policy
@@ -174,6 +176,21 @@ func RegisteredNames(registered []string) (*Names, error) {
 		return nil, fmt.Errorf("registerResource: %w", err)
 	}
 	return n, nil
+}
+
+// WithAlias returns the names with a second one for whole cards, such as "enflame-tech.com/gcu". All other names
+// stay those of the first. An empty alias is none.
+func (n *Names) WithAlias(alias string) (*Names, error) {
+	out := *n
+	out.ResourceAlias = alias
+	switch {
+	case alias == "":
+	case !resourcePattern.MatchString(alias):
+		return nil, fmt.Errorf("resource alias %q: want <dns domain>/<lower-case word>, for example enflame-tech.com/gcu", alias)
+	case alias == n.ResourceWhole:
+		return nil, fmt.Errorf("resource alias %q: want another name than the resource's own", alias)
+	}
+	return &out, nil
 }
 
 // RecordKeys lists the pod annotations that only our components may write, sorted.

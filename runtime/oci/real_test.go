@@ -45,6 +45,9 @@ func TestRealRuntime(t *testing.T) {
 // the same machine. The container of the first pair asks for a card, that of the second for nothing, as most
 // do. The wrapper is the program in TOPSCLOUD_WRAPPER; without it the test binary, which takes longer to start.
 //
+// The third of each round is the least that a program in Go can do there: it starts and becomes runc. What the
+// wrapper takes beyond it is the wrapper's own work; the rest is what the machine takes to start any such program.
+//
 //	CGO_ENABLED=0 go build -o /tmp/wrapper ./runtime/cmd/enflame-container-runtime
 //	TOPSCLOUD_WRAPPER=/tmp/wrapper CGO_ENABLED=0 go test -run '^$' -bench Run$ -benchtime 100x ./runtime/oci
 func BenchmarkRun(b *testing.B) {
@@ -52,6 +55,7 @@ func BenchmarkRun(b *testing.B) {
 	if wrapper == "" {
 		wrapper = os.Args[0]
 	}
+	bare := buildBare(b)
 	for _, asks := range []string{"a card", "nothing"} {
 		b.Run(asks, func(b *testing.B) {
 			c := newContainer(b)
@@ -64,21 +68,20 @@ func BenchmarkRun(b *testing.B) {
 				c.run(b, program)
 				took[program] = append(took[program], time.Since(start))
 			}
-			timed(c.runc) // fills caches
-			timed(wrapper)
+			programs := []string{c.runc, wrapper, bare}
+			for _, p := range programs { // fills caches
+				timed(p)
+			}
 			clear(took)
 			for n := 0; b.Loop(); n++ {
-				if n%2 == 0 {
-					timed(c.runc)
-					timed(wrapper)
-				} else {
-					timed(wrapper)
-					timed(c.runc)
+				for i := range programs {
+					timed(programs[(n+i)%len(programs)])
 				}
 			}
-			var more []time.Duration
+			var more, own []time.Duration
 			for i, plain := range took[c.runc] {
 				more = append(more, took[wrapper][i]-plain)
+				own = append(own, took[wrapper][i]-took[bare][i])
 			}
 			report := func(what string, list []time.Duration) {
 				slices.Sort(list)
@@ -89,8 +92,27 @@ func BenchmarkRun(b *testing.B) {
 			report("runc", took[c.runc])
 			report("wrapper", took[wrapper])
 			report("difference", more)
+			report("own", own)
 		})
 	}
+}
+
+// buildBare builds a program that does nothing but become the real runtime.
+func buildBare(b *testing.B) string {
+	b.Helper()
+	dir := b.TempDir()
+	main := fmt.Sprintf("package main\n\nimport (\n\t\"os\"\n\t\"syscall\"\n)\n\nfunc main() { panic(syscall.Exec(%q, os.Args, os.Environ())) }\n", realRuntime(b))
+	for name, text := range map[string]string{"main.go": main, "go.mod": "module bare\n\ngo 1.26\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	cmd := exec.Command("go", "build", "-o", "bare", ".")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	return filepath.Join(dir, "bare")
 }
 
 // container is a bundle for a real runc, on a host with real device nodes.

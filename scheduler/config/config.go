@@ -62,6 +62,9 @@ func Decode(text []byte) (*Args, error) {
 	if err != nil {
 		return nil, err
 	}
+	if names, err = names.WithAlias(in.ResourceAlias); err != nil {
+		return nil, err
+	}
 	out := &Args{
 		Names: names, RecordTimeout: in.RecordTimeout.Duration,
 		Weights: placement.Weights{

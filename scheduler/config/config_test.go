@@ -54,6 +54,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"a field twice":             {"resource: a.b/c\nresource: a.b/c", "already set"},
 		"another version":           {"apiVersion: gcufit.topscloud.dev/v2", `apiVersion "gcufit.topscloud.dev/v2": want gcufit.topscloud.dev/v1`},
 		"another kind":              {"kind: NodeResourcesFitArgs", `kind "NodeResourcesFitArgs": want GCUFitArgs`},
+		"an alias without domain":   {"resourceAlias: gcu", `resourceAlias: Invalid value: "gcu": resource alias "gcu": want <dns domain>/<lower-case word>`},
+		"the resource as its alias": {"resourceAlias: enflame.com/gcu", "want another name than the resource's own"},
 		"a resource without domain": {"resource: gcu", `resource: Invalid value: "gcu"`},
 		"an unknown policy":         {"defaultPolicy: pack", `defaultPolicy: Unsupported value: "pack": supported values: "binpack", "spread"`},
 		"a negative weight":         {"weights: {topology: -1}", "weights.topology: Invalid value: -1: want 0 to 100"},

@@ -31,6 +31,9 @@ func mistakes(names *contract.Names, pod *v1.Pod) []Finding {
 // unknownResources finds limits in our domain that mean nothing.
 func unknownResources(names *contract.Names, pod *v1.Pod) []Finding {
 	known := []string{names.ResourceWhole, names.ResourceMemory, names.ResourceSlice}
+	if names.ResourceAlias != "" {
+		known = append(known, names.ResourceAlias)
+	}
 	var out []Finding
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		for _, name := range slices.Sorted(maps.Keys(c.Resources.Limits)) {

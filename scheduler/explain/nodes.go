@@ -171,11 +171,9 @@ func Changes(names *contract.Names, pod *v1.Pod, req *share.Request, nodes []ver
 		switch c.Kind {
 		case remedy.Topology:
 			change.ToTopology = topologyWord(c.Topology)
-		case remedy.LessMemory:
+		case remedy.LessMemory, remedy.FewerCards:
 			change.Counts = c.Resource.Resource(names)
-		case remedy.FewerCards:
-			change.Counts = names.ResourceWhole
-			if c.Container == "" {
+			if c.Kind == remedy.FewerCards && c.Container == "" {
 				change.Counts = names.CardsKey
 			}
 		}
@@ -225,7 +223,7 @@ func changeText(names *contract.Names, c *remedy.Change) string {
 		if c.Container == "" {
 			return fmt.Sprintf("spread shares over %d instead of %d cards: %s: \"%d\"", c.To, c.From, names.CardsKey, c.To) + then
 		}
-		return fmt.Sprintf("ask for %d instead of %d of %s in container %s", c.To, c.From, names.ResourceWhole, c.Container) + then
+		return fmt.Sprintf("ask for %d instead of %d of %s in container %s", c.To, c.From, c.Resource.Resource(names), c.Container) + then
 	case remedy.Uncordon:
 		var cards []string
 		for _, m := range c.Minors {

@@ -66,8 +66,8 @@ func (f *Factory) New(ctx context.Context, obj runtime.Object, handle fwk.Handle
 		if f.core, err = newCore(ctx, args, handle, hold); err != nil {
 			return nil, err
 		}
-	} else if f.core.names.ResourceWhole != args.Names.ResourceWhole || f.core.recordTimeout != args.RecordTimeout {
-		return nil, errors.New(Name + ": resource and recordTimeout must be the same in all profiles, since they share one ledger")
+	} else if *f.core.names != *args.Names || f.core.recordTimeout != args.RecordTimeout {
+		return nil, errors.New(Name + ": resource, resourceAlias and recordTimeout must be the same in all profiles, since they share one ledger")
 	}
 	f.core.addProfile(handle.ProfileName())
 	return &Plugin{core: f.core, handle: handle, args: args}, nil

@@ -32,7 +32,7 @@ type Change struct {
 	Container string `json:"container,omitempty"`
 	From      int64  `json:"from,omitempty"`
 	To        int64  `json:"to,omitempty"`
-	// Resource is what From and To count, of kind lessMemory: memory or slices.
+	// Resource is what From and To count where Container is told.
 	Resource share.Kind `json:"-"`
 	// Topology is the wish to make instead, of kind topology.
 	Topology share.Topology `json:"-"`

@@ -87,13 +87,13 @@ func Wrap(s string, n int) []string {
 		if line != "" {
 			lines = append(lines, line)
 		}
-		for Columns(word) > n {
+		for columns := Columns(word); columns > n; { // counted once: a word may be very long
 			part := head(word, n)
 			if part == "" {
 				break
 			}
 			lines = append(lines, part)
-			word = word[len(part):]
+			word, columns = word[len(part):], columns-Columns(part)
 		}
 		line = word
 	}

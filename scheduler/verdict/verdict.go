@@ -72,7 +72,9 @@ func New(s *survey.Survey, pod *v1.Pod, req *share.Request) *Judge {
 		requests: requests(pod),
 	}
 	for k := share.Kind(0); k < share.Kinds; k++ {
-		j.ours[v1.ResourceName(k.Resource(s.Names))] = true
+		if name := k.Resource(s.Names); name != "" {
+			j.ours[v1.ResourceName(name)] = true
+		}
 	}
 	return j
 }

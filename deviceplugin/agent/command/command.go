@@ -89,6 +89,9 @@ func run(ctx context.Context, f *flags) error {
 	if o.Names, err = contract.ReadNames(f.hostRoot); err != nil {
 		return err
 	}
+	if o.Names, err = o.Names.WithAlias(f.alias); err != nil {
+		return fmt.Errorf("--resource-alias: %w", err)
+	}
 	if o.Client, err = client(f); err != nil {
 		return err
 	}

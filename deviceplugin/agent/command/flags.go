@@ -28,6 +28,7 @@ type flags struct {
 	sliceCount                              int64
 	forceUnit, passDeviceSpecs, engineCheck bool
 	resources                               []string
+	alias                                   string
 	healthInterval, probation               time.Duration
 	verbosity                               int
 	kubeQPS                                 float32
@@ -52,6 +53,7 @@ func (f *flags) add(set *pflag.FlagSet, getenv func(string) string) {
 	set.StringVar(&f.machine, "machine", "", "the made-up machine of source sim")
 	set.StringVar(&f.controlFile, "control-file", "", "faults of the made-up machine")
 	set.StringSliceVar(&f.resources, "resources", []string{"whole", "memory", "slices"}, "what is served: whole, memory, slices")
+	set.StringVar(&f.alias, "resource-alias", "", "a second name under which whole cards are served too, such as enflame-tech.com/gcu; the scheduler needs it as resourceAlias")
 	set.StringVar(&f.unit, "memory-unit", "1", "GiB of one unit of gcu-memory: 1, 0.1, 0.01 or 0.001")
 	set.BoolVar(&f.forceUnit, "force-memory-unit", false, "serve a memory unit that gives one card more than 1024 device IDs")
 	set.Int64Var(&f.sliceCount, "slice-count", contract.DefaultSliceCount, "slices of one card")

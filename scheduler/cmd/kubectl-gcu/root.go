@@ -25,6 +25,7 @@ type app struct {
 	connect func() (kubernetes.Interface, string, error)
 
 	resource      string
+	alias         string
 	recordTimeout time.Duration
 }
 
@@ -51,6 +52,7 @@ func (a *app) command() *cobra.Command {
 	root.SetVersionTemplate("kubectl-gcu {{.Version}}\n")
 	f := root.PersistentFlags()
 	f.StringVar(&a.resource, "resource", defaults.Resource, "the scheduler's resource, from which all names derive")
+	f.StringVar(&a.alias, "resource-alias", defaults.ResourceAlias, "the scheduler's resourceAlias: a second name of whole cards")
 	f.DurationVar(&a.recordTimeout, "record-timeout", defaults.RecordTimeout.Duration, "the scheduler's recordTimeout")
 	root.AddCommand(newMap(a), newWhy(a), newFit(a), newTop(a), newCordon(a), newUncordon(a), newRepair(a))
 	return root
@@ -60,6 +62,9 @@ func (a *app) names() (*contract.Names, error) {
 	names, err := contract.NewNames(a.resource)
 	if err != nil {
 		return nil, fmt.Errorf("--resource: %w", err)
+	}
+	if names, err = names.WithAlias(a.alias); err != nil {
+		return nil, fmt.Errorf("--resource-alias: %w", err)
 	}
 	return names, nil
 }

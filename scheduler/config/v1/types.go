@@ -10,13 +10,16 @@ const (
 	Kind       = "GCUFitArgs"
 )
 
-// GCUFitArgs configures the plugin. All profiles of one scheduler share one ledger, so Resource and
+// GCUFitArgs configures the plugin. All profiles of one scheduler share one ledger, so Resource, ResourceAlias and
 // RecordTimeout must be the same in each.
 type GCUFitArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
 	// Resource is the first registered resource; all other names derive from it. Default enflame.com/gcu.
 	Resource string `json:"resource,omitempty"`
+	// ResourceAlias is a second resource name of whole cards, such as enflame-tech.com/gcu; none by default. The
+	// node agents must offer it (--resource-alias).
+	ResourceAlias string `json:"resourceAlias,omitempty"`
 	// DefaultPolicy is binpack (default) or spread, for pods that name none.
 	DefaultPolicy string `json:"defaultPolicy,omitempty"`
 	// Weights are the parts of a node's score; only their ratio matters.

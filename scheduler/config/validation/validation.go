@@ -20,8 +20,10 @@ const (
 // Validate returns every mistake in defaulted arguments.
 func Validate(a *v1.GCUFitArgs) field.ErrorList {
 	var errs field.ErrorList
-	if _, err := contract.NewNames(a.Resource); err != nil {
+	if names, err := contract.NewNames(a.Resource); err != nil {
 		errs = append(errs, field.Invalid(field.NewPath("resource"), a.Resource, err.Error()))
+	} else if _, err := names.WithAlias(a.ResourceAlias); err != nil {
+		errs = append(errs, field.Invalid(field.NewPath("resourceAlias"), a.ResourceAlias, err.Error()))
 	}
 	if policies := []string{contract.PolicyBinpack, contract.PolicySpread}; a.DefaultPolicy != policies[0] && a.DefaultPolicy != policies[1] {
 		errs = append(errs, field.NotSupported(field.NewPath("defaultPolicy"), a.DefaultPolicy, policies))

@@ -79,6 +79,50 @@ func TestModesWithdrawFromEachOther(t *testing.T) {
 	n.check()
 }
 
+// A second name of whole cards counts the same cards: what one of them hands out, the other has no more.
+func TestAlias(t *testing.T) {
+	t.Parallel()
+	const alias = "enflame-tech.com/gcu"
+	both, err := names.WithAlias(alias)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := newNode(t, func(o *agent.Options) { o.Names = both })
+	offers := func(cards, aliased int) {
+		t.Helper()
+		n.until("both names offer the cards", func(context.Context) error {
+			if got, other := n.kubelet.Allocatable(whole), n.kubelet.Allocatable(alias); got != cards || other != aliased {
+				return fmt.Errorf("%d by the first name, %d by the second", got, other)
+			}
+			return nil
+		})
+	}
+	offers(4, 4)
+	p := n.pod("p", container{name: "c", resource: alias, amount: 3, cards: []contract.CardAllocation{n.card(1, 32*gib), n.card(2, 32*gib), n.card(3, 32*gib)}})
+	n.run(p)
+	if cards, _ := n.sees(p, "c"); cards != "1,2,3" {
+		t.Errorf("the container sees %s", cards)
+	}
+	offers(1, 4) // kubelet counts the three of the pod's own resource itself
+	n.told("1/p/c/32768", "2/p/c/32768", "3/p/c/32768")
+	q := n.pod("q", container{name: "c", resource: whole, amount: 1}) // another scheduler's: the node chooses
+	n.run(q)
+	if cards, _ := n.sees(q, "c"); cards != "0" {
+		t.Errorf("the second container sees %s", cards)
+	}
+	offers(1, 3)
+	r := n.pod("r", container{name: "c", resource: alias, amount: 1})
+	if err := n.kubelet.Admit(r); err == nil {
+		t.Error("a fifth card was handed out of four")
+	}
+	n.remove(r)
+	n.remove(p)
+	offers(4, 3)
+	n.remove(q)
+	offers(4, 4)
+	n.check()
+}
+
 // A pod's init container asks for more than what runs later. Kubelet counts the larger amount for the pod's life;
 // the room is given out all the same.
 func TestInitContainersRoomComesBack(t *testing.T) {
