@@ -37,6 +37,10 @@ kube-oldest: kube ## Build the oldest supported control plane into the cache, fo
 kube-node: kube ## Build kubelet and containerd into the cache, for the tests on a real node
 	@$(BIN)/gcu-sandbox binaries --node
 
+.PHONY: kube-prometheus
+kube-prometheus: $(BIN)/gcu-sandbox ## Build prometheus and promtool into the cache, for the tests of rules and dashboards
+	@$(BIN)/gcu-sandbox binaries --prometheus
+
 .PHONY: $(BIN)/gcu-sandbox
 $(BIN)/gcu-sandbox:
 	@mkdir -p $(BIN)

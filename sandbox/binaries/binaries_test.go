@@ -18,6 +18,7 @@ func TestVersionsAreThoseOfTheModule(t *testing.T) {
 	for module, wants := range map[string][]string{
 		"kube":       {"k8s.io/kubernetes " + KubernetesVersion, "go.etcd.io/etcd/server/v3 " + EtcdVersion},
 		"containerd": {"github.com/containerd/containerd/v2 " + ContainerdVersion},
+		"prometheus": {"github.com/prometheus/prometheus " + PrometheusVersion},
 	} {
 		b, err := os.ReadFile(filepath.Join(source, "hack", module, "go.mod"))
 		if err != nil {

@@ -55,6 +55,11 @@ func EnsureNode(ctx context.Context, o Options) (Set, error) {
 	return set, err
 }
 
+// EnsurePrometheus returns the folder of prometheus and promtool.
+func EnsurePrometheus(ctx context.Context, o Options) (string, error) {
+	return ensure(ctx, o, monitoring())
+}
+
 // ensure fills the cache folder of a release and returns it.
 func ensure(ctx context.Context, o Options, r release) (string, error) {
 	root := o.CacheRoot

@@ -18,6 +18,8 @@ const (
 	OldestKubernetesVersion = "v1.34.4"
 	// ContainerdVersion is that of hack/containerd/go.mod.
 	ContainerdVersion = "v2.4.2"
+	// PrometheusVersion is that of hack/prometheus/go.mod. Its modules count v3.16.0 as v0.316.0.
+	PrometheusVersion = "v0.316.0"
 )
 
 // Names of the binaries.
@@ -35,6 +37,12 @@ const (
 	Containerd     = "containerd"
 	ContainerdShim = "containerd-shim-runc-v2"
 	Ctr            = "ctr"
+)
+
+// Names of the binaries that EnsurePrometheus returns.
+const (
+	Prometheus = "prometheus"
+	Promtool   = "promtool"
 )
 
 // target is one binary and the package it is built from.
@@ -93,6 +101,18 @@ func engine() release {
 			{ContainerdShim, module + "/cmd/containerd-shim-runc-v2"},
 			{Ctr, module + "/cmd/ctr"},
 		},
+	}
+}
+
+// monitoring is Prometheus. Its pages are not in the modules; its API is whole. Without the tags it brings the clients
+// of a dozen clouds, which a sandbox on loopback has no use for.
+func monitoring() release {
+	const module = "github.com/prometheus/prometheus"
+	return release{
+		module: filepath.Join("hack", "prometheus"), version: PrometheusVersion,
+		flags:   []string{"-tags", "remove_all_sd", "-ldflags", "-X github.com/prometheus/common/version.Version=" + PrometheusVersion},
+		key:     fmt.Sprintf("prometheus-%s_%s-%s", PrometheusVersion, runtime.GOOS, runtime.GOARCH),
+		targets: []target{{Prometheus, module + "/cmd/prometheus"}, {Promtool, module + "/cmd/promtool"}},
 	}
 }
 

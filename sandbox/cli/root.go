@@ -49,12 +49,20 @@ func defaultDataDir() string {
 }
 
 func binariesCommand(g *global) *cobra.Command {
-	var oldest, node bool
+	var oldest, node, monitoring bool
 	cmd := &cobra.Command{
 		Use:   "binaries",
 		Short: "Build the control plane into the cache, if it is not there, and print where it is",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			o := binaries.Options{Source: g.source, Log: os.Stderr}
+			if monitoring {
+				dir, err := binaries.EnsurePrometheus(cmd.Context(), o)
+				if err == nil {
+					fmt.Fprintln(cmd.OutOrStdout(), dir)
+				}
+				return err
+			}
 			ensure := binaries.Ensure
 			switch {
 			case oldest:
@@ -62,7 +70,7 @@ func binariesCommand(g *global) *cobra.Command {
 			case node:
 				ensure = binaries.EnsureNode
 			}
-			set, err := ensure(cmd.Context(), binaries.Options{Source: g.source, Log: os.Stderr})
+			set, err := ensure(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
@@ -75,6 +83,7 @@ func binariesCommand(g *global) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&oldest, "oldest", false, "the oldest control plane that gcu-scheduler supports ("+binaries.OldestKubernetesVersion+")")
 	cmd.Flags().BoolVar(&node, "node", false, "kubelet and containerd "+binaries.ContainerdVersion+" too, for tests on a real node")
-	cmd.MarkFlagsMutuallyExclusive("oldest", "node")
+	cmd.Flags().BoolVar(&monitoring, "prometheus", false, "prometheus and promtool "+binaries.PrometheusVersion+" instead, for the tests of rules and dashboards")
+	cmd.MarkFlagsMutuallyExclusive("oldest", "node", "prometheus")
 	return cmd
 }
