@@ -314,6 +314,7 @@ func (a *Agent) serve(ctx context.Context, wg *sync.WaitGroup) error {
 			return err
 		}
 		a.servers = append(a.servers, s)
+		a.o.Metrics.serves(o.Resource)
 		wg.Go(func() {
 			if err := s.Serve(ctx); err != nil {
 				a.logger.Error(err, "A resource is not served any more", "resource", o.Resource)

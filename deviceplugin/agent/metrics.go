@@ -16,6 +16,7 @@ type Metrics struct {
 	registrations, lookups, refusals, flips *prometheus.CounterVec
 	adopted, evictions, nodeWrites          prometheus.Counter
 	freeUnits, countedUnits, offered        *prometheus.GaugeVec
+	streams                                 *prometheus.GaugeVec
 	cardMiB, heldMiB, usable                *prometheus.GaugeVec
 	advisory, nri                           prometheus.Gauge
 }
@@ -44,6 +45,7 @@ func NewMetrics() *Metrics {
 	m.freeUnits = gauges("free_units", "Units of a resource that new pods could take.", "resource")
 	m.countedUnits = gauges("counted_units", "Units of a resource that kubelet counts for the node's pods.", "resource")
 	m.offered = gauges("healthy_devices", "Healthy device IDs of a resource, held ones among them.", "resource")
+	m.streams = gauges("kubelet_streams", "Streams on which kubelet listens to the resource's devices: 1, and 0 while it does not offer the resource.", "resource")
 	m.cardMiB = gauges("card_memory_mib", "Memory of a card.", "minor_number", "uuid")
 	m.heldMiB = gauges("card_held_mib", "Memory of a card that is promised to pods.", "minor_number", "uuid")
 	m.usable = gauges("card_usable", "1 if a card is given to new pods, else 0.", "minor_number", "uuid")
@@ -70,7 +72,16 @@ var eventWords = map[kubelet.EventKind]string{
 
 func (m *Metrics) kubelet(e kubelet.Event) {
 	m.registrations.WithLabelValues(e.Resource, eventWords[e.Kind]).Inc()
+	switch e.Kind {
+	case kubelet.StreamOpened:
+		m.streams.WithLabelValues(e.Resource).Inc()
+	case kubelet.StreamClosed: // perhaps after a restarted kubelet has opened the next one
+		m.streams.WithLabelValues(e.Resource).Dec()
+	}
 }
+
+// serves shows a resource that kubelet may know nothing of yet.
+func (m *Metrics) serves(resource string) { m.streams.WithLabelValues(resource).Add(0) }
 
 func (m *Metrics) lookedUp(s kubelet.Source) {
 	word := "checkpoint"

@@ -13,6 +13,7 @@ import (
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/term"
 	"k8s.io/component-base/version"
 	"k8s.io/component-base/version/verflag"
@@ -24,6 +25,7 @@ import (
 	gcuapp "github.com/topscloud/topscloud/internal/app"
 	"github.com/topscloud/topscloud/scheduler/gcufit"
 	"github.com/topscloud/topscloud/scheduler/lease"
+	"github.com/topscloud/topscloud/scheduler/telemetry"
 )
 
 // newCommand is kube-scheduler's command with our plugin registered and the order of plugins checked
@@ -88,6 +90,11 @@ func run(ctx context.Context, cmd *cobra.Command, opts *options.Options, inspect
 		}
 	}
 	opts.ComponentGlobalsRegistry.AddMetrics()
+	account := telemetry.New(factory.Ledger)
+	if err := legacyregistry.Registerer().Register(account); err != nil {
+		return fmt.Errorf("metrics of the nodes: %w", err)
+	}
+	defer legacyregistry.Registerer().Unregister(account)
 	return app.Run(ctx, config, scheduler)
 }
 
