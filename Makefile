@@ -54,19 +54,21 @@ demo: ## Place the example pods in a sandbox and show where they went (KEEP=1 le
 	@$(BIN)/gcu-sandbox demo $(if $(KEEP),--keep)
 
 .PHONY: test
-test: kube kube-oldest $(NODE) verify ## What CI runs: formatting, vet, all tests, the race detector where it matters
+test: kube kube-oldest kube-prometheus $(NODE) verify ## What CI runs: formatting, vet, all tests, the race detector where it matters
 	$(RACETEST) -timeout 15m $$($(GO) list $(RACE) 2>/dev/null | grep -v /cmd/)
 	$(GO) test -timeout 15m $$($(GO) list ./... | grep -v -E '^github.com/topscloud/topscloud/(topology|eflib|gcushare|scheduler|deviceplugin|nfd|exporter|test/e2e)(/|$$)'; $(GO) list ./scheduler/... | grep /cmd/)
+	cd hack/dashboards && $(GO) test ./...
 	$(E2ENODE)
 
 .PHONY: test-full
-test-full: kube kube-oldest $(NODE) verify ## test, with the long soaks and kill matrices
+test-full: kube kube-oldest kube-prometheus $(NODE) verify ## test, with the long soaks and kill matrices
 	TOPSCLOUD_TEST_FULL=1 $(RACETEST) -timeout 2h $$($(GO) list $(RACE) 2>/dev/null | grep -v /cmd/)
 	TOPSCLOUD_TEST_FULL=1 $(GO) test -timeout 2h $$($(GO) list ./... | grep -v /test/e2e/)
+	cd hack/dashboards && $(GO) test ./...
 	$(E2ENODE) -node.rounds=20
 
 .PHONY: integration
-integration: kube kube-oldest ## Only the tests that need the real control plane
+integration: kube kube-oldest kube-prometheus ## Only the tests that need the real control plane
 	$(GO) test -count=1 -timeout 15m ./sandbox/... $$($(GO) list ./test/... 2>/dev/null | grep -v /test/e2e/)
 
 .PHONY: node-packages
@@ -90,6 +92,10 @@ soak: ## A million steps of the model test under the race detector (STEPS=n for 
 .PHONY: fuzz
 fuzz: ## Each fuzz target for ten minutes, one a core at once (FUZZTIME=1m, FUZZJOBS=n, FUZZ=regexp)
 	@hack/fuzz/run.sh
+
+.PHONY: dashboards
+dashboards: ## Write manifests/dashboards anew
+	cd hack/dashboards && $(GO) run . ../../manifests/dashboards
 
 .PHONY: vet
 vet: ## go vet, for amd64 and arm64
