@@ -99,6 +99,17 @@ func (s *Sample) Lacking() Field {
 	return f
 }
 
+// Implausible returns how many readings have no value because it could not be true.
+func (s *Sample) Implausible() int {
+	n := 0
+	for _, r := range s.readings() {
+		if errors.Is(r.err(), ErrImplausible) {
+			n++
+		}
+	}
+	return n
+}
+
 // AnyReading is a Reading of any type.
 type AnyReading interface {
 	Err() error

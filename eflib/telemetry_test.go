@@ -226,6 +226,9 @@ func TestLacking(t *testing.T) {
 	if got, want := s.Lacking(), eflib.FieldUsage|eflib.FieldMemory; got != want {
 		t.Errorf("lacks %b, want %b", got, want)
 	}
+	if n := s.Implausible(); n != 1 {
+		t.Errorf("%d implausible readings, want 1: the time-out is none", n)
+	}
 	bad := eflib.Percent(101)
 	s = whole()
 	s.ClusterUsage = eflib.Known([]eflib.Reading[float64]{eflib.Percent(1), bad})

@@ -54,7 +54,8 @@ func (p *parts) give(f Fault) error {
 		if x.wired = len(f.Args) > 1; x.wired && len(f.Args) != 3 {
 			return errors.New("want the port alone, or the card and port at its other end as well")
 		}
-		p.ports = append(slices.Clip(p.ports), x)
+		others := slices.DeleteFunc(slices.Clone(p.ports), func(o port) bool { return o.number == x.number })
+		p.ports = append(others, x)
 		return nil
 	case "error-record":
 		var id, kind uint32

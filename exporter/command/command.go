@@ -21,6 +21,7 @@ import (
 	"github.com/topscloud/topscloud/eflib/source"
 	"github.com/topscloud/topscloud/exporter/attribution"
 	"github.com/topscloud/topscloud/exporter/collector"
+	"github.com/topscloud/topscloud/exporter/processes"
 	"github.com/topscloud/topscloud/exporter/sampler"
 	"github.com/topscloud/topscloud/gcushare/ledger/nodebook"
 	"github.com/topscloud/topscloud/internal/app"
@@ -84,12 +85,12 @@ func run(ctx context.Context, f *flags, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer cards.Close()
-	if e.sampler, err = sampler.New(sampler.Options{Source: cards, Interval: f.interval, Deadline: f.deadline}); err != nil {
+	if e.sampler, err = sampler.New(sampler.Options{
+		Source: cards, Interval: f.interval, Deadline: f.deadline, Processes: processes.Open(f.hostRoot),
+	}); err != nil {
 		return err
 	}
-	e.failures = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "enflame_gcu_attribution_failures_total", Help: "Times that the agent or kubelet did not say who holds what, by source.",
-	}, []string{"source"})
+	e.failures = collector.NewFailures()
 	for _, s := range []string{attribution.AgentFailed, attribution.KubeletFailed} {
 		e.failures.WithLabelValues(s)
 	}
@@ -124,21 +125,17 @@ func run(ctx context.Context, f *flags, stdout, stderr io.Writer) error {
 	return e.serve(ctx)
 }
 
-// latestOwners is who holds what; without pods, nobody is named and nothing failed.
-func (e *exporter) latestOwners() *attribution.Snapshot {
-	if e.owners == nil {
-		return &attribution.Snapshot{}
-	}
-	return e.owners.Latest()
-}
-
 func (e *exporter) registry(groups []string) (*prometheus.Registry, error) {
-	c, err := collector.New(collector.Options{Node: e.f.node, Cards: e.sampler.Latest, Owners: e.latestOwners, Groups: groups})
+	o := collector.Options{Node: e.f.node, Cards: e.sampler.Latest, Groups: groups, BaseUnits: e.f.baseUnits}
+	if e.owners != nil {
+		o.Owners = e.owners.Latest
+	}
+	c, err := collector.New(o)
 	if err != nil {
 		return nil, err
 	}
 	r := prometheus.NewRegistry()
-	if err := r.Register(c); err != nil || e.owners == nil {
+	if err := r.Register(c); err != nil || e.owners == nil || !slices.Contains(groups, collector.Allocation) {
 		return r, err
 	}
 	return r, r.Register(e.failures)
@@ -183,7 +180,10 @@ func (e *exporter) looked() bool {
 			return false
 		}
 	}
-	s := e.latestOwners()
+	if e.owners == nil {
+		return true
+	}
+	s := e.owners.Latest()
 	return !errors.Is(s.Agent, attribution.ErrStarting) && !errors.Is(s.Kubelet, attribution.ErrStarting)
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -70,6 +71,11 @@ func (t *Table) Look(list []eflib.Process, asked time.Time) ([]Process, error) {
 	latest := uptime - time.Since(asked)
 	out := make([]Process, 0, len(list))
 	for _, p := range list {
+		// A driver may tell a process once for each of its contexts.
+		if i := slices.IndexFunc(out, func(o Process) bool { return o.PID == p.PID }); i >= 0 {
+			out[i].DeviceBytes += p.DeviceBytes
+			continue
+		}
 		found, err := t.one(p, latest)
 		if err != nil {
 			return nil, fmt.Errorf("process %d: %w", p.PID, err)

@@ -79,13 +79,13 @@ func TestLook(t *testing.T) {
 	}))
 	// The card was asked 10 s ago, when 995 s after boot were still to come.
 	got, err := table.Look([]eflib.Process{
-		{PID: 70, DeviceBytes: 7}, {PID: 71, DeviceBytes: 8}, {PID: 72, DeviceBytes: 9}, {PID: 73, DeviceBytes: 10},
+		{PID: 70, DeviceBytes: 7}, {PID: 71, DeviceBytes: 8}, {PID: 72, DeviceBytes: 9}, {PID: 73, DeviceBytes: 10}, {PID: 70, DeviceBytes: 100},
 	}, time.Now().Add(-10*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []Process{
-		{PID: 70, Name: "python3 (train) x", PodUID: uid, DeviceBytes: 7},
+		{PID: 70, Name: "python3 (train) x", PodUID: uid, DeviceBytes: 107},
 		{PID: 71, Name: "monitor", DeviceBytes: 8},
 		{PID: 72, DeviceBytes: 9},  // it is gone
 		{PID: 73, DeviceBytes: 10}, // the number was given to another one since

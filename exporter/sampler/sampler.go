@@ -214,7 +214,7 @@ func (s *Sampler) ask(ctx context.Context, w *watched) {
 		cancel()
 		last := Card{Sample: sample, At: began, Took: time.Since(began), Err: err}
 		if err == nil {
-			last.Lacking, last.Implausible = sample.Lacking()&s.o.Want, implausible(&sample)
+			last.Lacking, last.Implausible = sample.Lacking()&s.o.Want, sample.Implausible()
 			if list, told := sample.Processes.Value(); told && s.o.Processes != nil {
 				last.Processes, last.ProcessesErr = s.o.Processes.Look(list, began)
 			}
@@ -260,15 +260,4 @@ func (s *Sampler) Latest() Host {
 		h.Cards = append(h.Cards, c)
 	}
 	return h
-}
-
-// implausible counts the readings that eflib refused to tell.
-func implausible(s *eflib.Sample) int {
-	n := 0
-	for _, r := range s.All() {
-		if errors.Is(r.Err(), eflib.ErrImplausible) {
-			n++
-		}
-	}
-	return n
 }

@@ -33,6 +33,10 @@ type tally struct {
 // to it.
 type record struct{ id, timestamp uint64 }
 
+// resetTypes is how many reset types the driver's interface has. They are told from the start, with 0: a counter that
+// begins with its first record hides that record from whoever asks for an increase.
+const resetTypes = 5
+
 // maxSeen bounds the records that are remembered. Beyond it, those that the log has no longer are forgotten.
 const maxSeen = 1 << 14
 
@@ -49,10 +53,13 @@ func (t *tally) take(s *eflib.Sample, at time.Time, gap time.Duration) {
 	if !known {
 		return
 	}
-	if t.seen == nil {
+	fresh := t.seen == nil
+	if fresh {
 		t.seen, t.records = map[record]struct{}{}, map[uint32]uint64{}
+		for kind := range uint32(resetTypes) {
+			t.records[kind] = 0
+		}
 	}
-	fresh := false
 	for _, r := range list {
 		key := record{r.ID, r.Timestamp}
 		if _, old := t.seen[key]; !old {

@@ -75,31 +75,40 @@ func TestErrorRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost()
 		s := start(t, h)
-		step := func(list eflib.Reading[[]eflib.ErrorRecord], want ...sampler.Count) {
+		step := func(list eflib.Reading[[]eflib.ErrorRecord], want ...uint64) {
 			t.Helper()
 			h.set(func() { h.more = func(s *eflib.Sample) { s.ErrorRecords = list } })
 			time.Sleep(10 * time.Second)
 			synctest.Wait()
-			if diff := cmp.Diff(want, s.Latest().Cards[0].Records); diff != "" {
-				t.Errorf("records (-want +got):\n%s", diff)
+			var got []uint64
+			for i, c := range s.Latest().Cards[0].Records {
+				if int(c.Type) != i {
+					t.Errorf("class %d stands at place %d", c.Type, i)
+				}
+				got = append(got, c.Records)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("records by class (-want +got):\n%s", diff)
 			}
 		}
 		log := func(list ...eflib.ErrorRecord) eflib.Reading[[]eflib.ErrorRecord] { return eflib.Known(list) }
 		h.states <- eflib.State{Devices: cards(1)}
-		step(log())
+		unknown := eflib.Unknown[[]eflib.ErrorRecord](eflib.ErrTimeout)
+		step(unknown)
+		step(log(), 0, 0, 0, 0, 0)
 		a := eflib.ErrorRecord{ID: 1, ResetType: 2, Timestamp: 100}
 		b := eflib.ErrorRecord{ID: 2, ResetType: 2, Timestamp: 101}
-		c := eflib.ErrorRecord{ID: 3, ResetType: 0, Timestamp: 102}
-		step(log(a), sampler.Count{Type: 2, Records: 1})
-		step(log(a, b, c), sampler.Count{Type: 0, Records: 1}, sampler.Count{Type: 2, Records: 2})
-		step(log(c), sampler.Count{Type: 0, Records: 1}, sampler.Count{Type: 2, Records: 2})
-		step(eflib.Unknown[[]eflib.ErrorRecord](eflib.ErrTimeout), sampler.Count{Type: 0, Records: 1}, sampler.Count{Type: 2, Records: 2})
-		step(log(a, b, c), sampler.Count{Type: 0, Records: 1}, sampler.Count{Type: 2, Records: 2})
+		c := eflib.ErrorRecord{ID: 3, ResetType: 5, Timestamp: 102}
+		step(log(a), 0, 0, 1, 0, 0)
+		step(log(a, b, c), 0, 0, 2, 0, 0, 1)
+		step(log(c), 0, 0, 2, 0, 0, 1)
+		step(unknown, 0, 0, 2, 0, 0, 1)
+		step(log(a, b, c), 0, 0, 2, 0, 0, 1)
 		// The log was cleared and numbers anew.
-		step(log(eflib.ErrorRecord{ID: 1, ResetType: 2, Timestamp: 900}), sampler.Count{Type: 0, Records: 1}, sampler.Count{Type: 2, Records: 3})
+		step(log(eflib.ErrorRecord{ID: 1, ResetType: 2, Timestamp: 900}), 0, 0, 3, 0, 0, 1)
 		h.set(func() { h.err = errors.New("gone") })
 		time.Sleep(time.Minute)
-		if got := s.Latest().Cards[0].Records; len(got) != 2 {
+		if got := s.Latest().Cards[0].Records; len(got) != 6 {
 			t.Errorf("the card does not answer, and its counters are %v", got)
 		}
 	})

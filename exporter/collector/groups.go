@@ -1,0 +1,88 @@
+package collector
+
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/topscloud/topscloud/eflib"
+)
+
+// Groups of metrics that are named elsewhere.
+const (
+	groupCount     = "count"
+	groupInfo      = "info"
+	groupProcesses = "processes"
+	Allocation     = "allocation" // who holds what
+)
+
+// Groups returns the names of all groups, sorted.
+func Groups() []string {
+	var out []string
+	for _, m := range catalogue() {
+		if m.group != "" {
+			out = append(out, m.group)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// group is the metrics that are switched on and off together.
+type group struct {
+	name    string // empty is of those that are always on
+	metrics []*metric
+	fields  eflib.Field
+}
+
+// collect tells all metrics of the group.
+func (g *group) collect(s *scrape, out chan<- prometheus.Metric) {
+	for _, m := range g.metrics {
+		if m.ofHost != nil {
+			m.ofHost(s, func(value float64, own ...string) { out <- m.series(s.labels, value, own...) })
+			continue
+		}
+		for i := range s.cards {
+			scope := m.labelsFor(s, &s.cards[i])
+			m.of(&s.cards[i], func(value float64, own ...string) { out <- m.series(scope, value, own...) })
+		}
+	}
+}
+
+// fails says whether the group lacks something that it should have. What a card or a host does not support is not
+// lacking.
+func (g *group) fails(s *scrape) bool {
+	if !s.seen {
+		return true
+	}
+	if g.name == Allocation && (s.owners.Agent != nil || s.owners.Kubelet != nil) {
+		return true
+	}
+	for i := range s.cards {
+		c := &s.cards[i]
+		if c.Lacking&g.fields != 0 || g.fields.Has(eflib.FieldProcesses) && s.host.ProcessesErr == nil && c.ProcessesErr != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// watch collects the group, and tells how long that took and whether it has all that it should.
+func (c *Collector) watch(g *group, s *scrape, out chan<- prometheus.Metric) {
+	began := c.o.Now()
+	g.collect(s, out)
+	if g.name == "" {
+		return
+	}
+	none := newLabelSet(nil, nil)
+	out <- c.duration.series(none, c.o.Now().Sub(began).Seconds(), g.name)
+	out <- c.success.series(none, truth(!g.fails(s)), g.name)
+}
+
+// scrapes are the metrics of the groups themselves.
+func scrapes() []metric {
+	return []metric{
+		{name: "scrape_collector_duration_seconds", help: "How long it took to put the group's metrics together. No card is asked meanwhile.", unit: "seconds", kind: gaugeKind, labels: []string{"collector"}},
+		{name: "scrape_collector_success", help: "1 if the group has all that cards, agent and kubelet can tell, else 0.", kind: gaugeKind, labels: []string{"collector"}},
+	}
+}
