@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -94,17 +93,17 @@ func run(ctx context.Context, f *flags, stdout, stderr io.Writer) error {
 	for _, s := range []string{attribution.AgentFailed, attribution.KubeletFailed} {
 		e.failures.WithLabelValues(s)
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	defer cancel()
+	defer cancel(nil)
 	if pods {
 		lister, err := kubelet.NewPodResources(f.podResources)
 		if err != nil {
 			return err
 		}
 		defer lister.Close()
-		names, err := contract.ReadNames(filepath.Join("/", f.hostRoot))
+		names, err := contract.ReadNames(f.hostRoot)
 		if err != nil {
 			return err
 		}
@@ -116,6 +115,11 @@ func run(ctx context.Context, f *flags, stdout, stderr io.Writer) error {
 			return err
 		}
 		wg.Go(func() { e.owners.Run(ctx) })
+		wg.Go(func() {
+			contract.WatchNames(ctx, f.hostRoot, names, cancel, func(err error) {
+				e.logger.Debug("The names cannot be read", "err", err)
+			})
+		})
 	}
 	wg.Go(func() { e.sampler.Run(ctx) })
 	if f.once {
@@ -198,8 +202,12 @@ func (e *exporter) serve(ctx context.Context) error {
 	err = web.ListenAndServe(server, &web.FlagConfig{
 		WebListenAddresses: &e.f.listen, WebSystemdSocket: &e.f.systemd, WebConfigFile: &e.f.configFile,
 	}, e.logger)
-	if errors.Is(err, http.ErrServerClosed) && ctx.Err() != nil {
-		return nil
+	if !errors.Is(err, http.ErrServerClosed) || ctx.Err() == nil {
+		return err
 	}
-	return err
+	var changed *contract.NamesChangedError
+	if errors.As(context.Cause(ctx), &changed) {
+		e.logger.Info("Ending, to start anew with other names", "reason", changed.Error())
+	}
+	return nil
 }

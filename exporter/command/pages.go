@@ -16,16 +16,21 @@ import (
 
 // handler serves the metrics, whether the exporter works, and a page that says what it is.
 func (e *exporter) handler() (http.Handler, error) {
+	all, err := e.registry(e.groups)
+	if err != nil {
+		return nil, err
+	}
+	return e.serving(all)
+}
+
+// serving is the handler with what a scrape of everything gathers.
+func (e *exporter) serving(all prometheus.Gatherer) (http.Handler, error) {
 	own := prometheus.NewRegistry()
 	if !e.f.noExporterMetrics {
 		err := errors.Join(own.Register(collectors.NewGoCollector()), own.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})))
 		if err != nil {
 			return nil, err
 		}
-	}
-	all, err := e.registry(e.groups)
-	if err != nil {
-		return nil, err
 	}
 	options := promhttp.HandlerOpts{MaxRequestsInFlight: e.f.maxRequests}
 	whole := promhttp.HandlerFor(prometheus.Gatherers{all, own}, options)
