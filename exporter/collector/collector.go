@@ -35,7 +35,10 @@ type Collector struct {
 	duration, success *metric
 }
 
-var _ prometheus.Collector = (*Collector)(nil)
+var (
+	_ prometheus.Collector = (*Collector)(nil)
+	_ prometheus.Gatherer  = (*Collector)(nil)
+)
 
 // catalogue is all metrics but those of scrapes.
 func catalogue() []metric {
@@ -95,8 +98,5 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
-	s := c.prepare()
-	for _, g := range c.groups {
-		c.watch(g, s, out)
-	}
+	c.collect(func(m *metric, scope *labelSet, value float64, own ...string) { out <- m.series(scope, value, own...) })
 }

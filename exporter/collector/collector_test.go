@@ -84,7 +84,7 @@ func gatherWith(t *testing.T, o collector.Options) *prometheus.Registry {
 	return r
 }
 
-func text(t *testing.T, r *prometheus.Registry) string {
+func text(t *testing.T, r prometheus.Gatherer) string {
 	t.Helper()
 	families, err := r.Gather()
 	if err != nil {

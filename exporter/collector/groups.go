@@ -3,8 +3,6 @@ package collector
 import (
 	"slices"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/topscloud/topscloud/eflib"
 )
 
@@ -35,16 +33,19 @@ type group struct {
 	fields  eflib.Field
 }
 
-// collect tells all metrics of the group.
-func (g *group) collect(s *scrape, out chan<- prometheus.Metric) {
+// told takes a value of a metric.
+type told func(m *metric, scope *labelSet, value float64, own ...string)
+
+// collect tells all metrics of the group, one after the other.
+func (g *group) collect(s *scrape, out told) {
 	for _, m := range g.metrics {
 		if m.ofHost != nil {
-			m.ofHost(s, func(value float64, own ...string) { out <- m.series(s.labels, value, own...) })
+			m.ofHost(s, func(value float64, own ...string) { out(m, s.labels, value, own...) })
 			continue
 		}
 		for i := range s.cards {
 			scope := m.labelsFor(s, &s.cards[i])
-			m.of(&s.cards[i], func(value float64, own ...string) { out <- m.series(scope, value, own...) })
+			m.of(&s.cards[i], func(value float64, own ...string) { out(m, scope, value, own...) })
 		}
 	}
 }
@@ -67,16 +68,17 @@ func (g *group) fails(s *scrape) bool {
 	return false
 }
 
-// watch collects the group, and tells how long that took and whether it has all that it should.
-func (c *Collector) watch(g *group, s *scrape, out chan<- prometheus.Metric) {
-	began := c.o.Now()
-	g.collect(s, out)
-	if g.name == "" {
-		return
+// collect tells the metrics of all groups, how long each took and whether it has all that it should.
+func (c *Collector) collect(out told) {
+	s, none := c.prepare(), newLabelSet(nil, nil)
+	for _, g := range c.groups {
+		began := c.o.Now()
+		g.collect(s, out)
+		if g.name != "" {
+			out(c.duration, none, c.o.Now().Sub(began).Seconds(), g.name)
+			out(c.success, none, truth(!g.fails(s)), g.name)
+		}
 	}
-	none := newLabelSet(nil, nil)
-	out <- c.duration.series(none, c.o.Now().Sub(began).Seconds(), g.name)
-	out <- c.success.series(none, truth(!g.fails(s)), g.name)
 }
 
 // scrapes are the metrics of the groups themselves.

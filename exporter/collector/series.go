@@ -44,24 +44,29 @@ var _ prometheus.Metric = (*series)(nil)
 
 // series returns a value of the metric with the labels of its scope and those of its own, in their order.
 func (m *metric) series(scope *labelSet, value float64, own ...string) *series {
-	s := &series{metric: m, labels: scope.sorted, value: value}
+	return &series{metric: m, labels: m.labelled(scope, own), value: value}
+}
+
+// labelled returns the labels of a series, sorted by name.
+func (m *metric) labelled(scope *labelSet, own []string) []*dto.LabelPair {
 	if len(own) == 0 {
-		return s
+		return scope.sorted
 	}
 	extra := make([]dto.LabelPair, len(own))
-	s.labels = make([]*dto.LabelPair, len(m.order))
+	values := make([]string, len(own))
 	for i := range own {
-		own[i] = strings.ToValidUTF8(own[i], "?")
-		extra[i].Name, extra[i].Value = &m.labels[i], &own[i]
+		values[i] = strings.ToValidUTF8(own[i], "?")
+		extra[i].Name, extra[i].Value = &m.labels[i], &values[i]
 	}
+	labels := make([]*dto.LabelPair, len(m.order))
 	for i, from := range m.order {
 		if from < len(scope.pairs) {
-			s.labels[i] = scope.pairs[from]
+			labels[i] = scope.pairs[from]
 		} else {
-			s.labels[i] = &extra[from-len(scope.pairs)]
+			labels[i] = &extra[from-len(scope.pairs)]
 		}
 	}
-	return s
+	return labels
 }
 
 // Desc implements prometheus.Metric.

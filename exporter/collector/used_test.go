@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/prometheus/common/expfmt"
 
@@ -74,6 +76,34 @@ func TestBusyMachine(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+}
+
+// A Collector gathers by itself what a registry gathers of it. The registry is a pedantic one, so that no two series
+// are the same and all labels are as described.
+func TestGatherIsWhatARegistryGathers(t *testing.T) {
+	t.Parallel()
+	h, owners := busy(t)
+	h.Cards[1].Device.Minor = 0
+	h.Cards[6].Device.UUID = h.Cards[5].Device.UUID
+	c, err := collector.New(collector.Options{
+		Node: "n1", Cards: func() sampler.Host { return h }, Owners: func() *attribution.Snapshot { return owners }, BaseUnits: true,
+		Now: func() time.Time { return time.Time{} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := prometheus.NewPedanticRegistry()
+	if err := r.Register(c); err != nil {
+		t.Fatal(err)
+	}
+	lines := func(g prometheus.Gatherer) []string {
+		out := strings.Split(text(t, g), "\n")
+		slices.Sort(out)
+		return out
+	}
+	if diff := cmp.Diff(lines(r), lines(c)); diff != "" {
+		t.Errorf("by itself (-registry +itself):\n%s", diff)
 	}
 }
 

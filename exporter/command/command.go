@@ -56,6 +56,7 @@ type exporter struct {
 	sampler  *sampler.Sampler
 	owners   *attribution.Attributor // nil where nothing is said of pods
 	failures *prometheus.CounterVec
+	pages    pager
 }
 
 func run(ctx context.Context, f *flags, stdout, stderr io.Writer) error {
@@ -126,10 +127,16 @@ func run(ctx context.Context, f *flags, stdout, stderr io.Writer) error {
 		return e.print(ctx, stdout)
 	}
 	e.logger.Info("Starting", "version", app.Version(), "node", f.node, "cards", cards.String(), "pods", pods, "collectors", len(e.groups))
-	return e.serve(ctx)
+	handler, err := e.handler()
+	if err != nil {
+		return err
+	}
+	wg.Go(func() { e.pages.run(ctx, e.sampler, e.owners) })
+	return e.serve(ctx, handler)
 }
 
-func (e *exporter) registry(groups []string) (*prometheus.Registry, error) {
+// gatherer gathers some groups.
+func (e *exporter) gatherer(groups []string) (prometheus.Gatherer, error) {
 	o := collector.Options{Node: e.f.node, Cards: e.sampler.Latest, Groups: groups, BaseUnits: e.f.baseUnits}
 	if e.owners != nil {
 		o.Owners = e.owners.Latest
@@ -138,16 +145,16 @@ func (e *exporter) registry(groups []string) (*prometheus.Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := prometheus.NewRegistry()
-	if err := r.Register(c); err != nil || e.owners == nil || !slices.Contains(groups, collector.Allocation) {
-		return r, err
+	if e.owners == nil || !slices.Contains(groups, collector.Allocation) {
+		return c, nil
 	}
-	return r, r.Register(e.failures)
+	r := prometheus.NewRegistry()
+	return collector.Both(c, r), r.Register(e.failures)
 }
 
 // print waits until each card has answered or had its time, and prints what is known then.
 func (e *exporter) print(ctx context.Context, out io.Writer) error {
-	r, err := e.registry(e.groups)
+	r, err := e.gatherer(e.groups)
 	if err != nil {
 		return err
 	}
@@ -191,15 +198,11 @@ func (e *exporter) looked() bool {
 	return !errors.Is(s.Agent, attribution.ErrStarting) && !errors.Is(s.Kubelet, attribution.ErrStarting)
 }
 
-func (e *exporter) serve(ctx context.Context) error {
-	handler, err := e.handler()
-	if err != nil {
-		return err
-	}
+func (e *exporter) serve(ctx context.Context, handler http.Handler) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	err = web.ListenAndServe(server, &web.FlagConfig{
+	err := web.ListenAndServe(server, &web.FlagConfig{
 		WebListenAddresses: &e.f.listen, WebSystemdSocket: &e.f.systemd, WebConfigFile: &e.f.configFile,
 	}, e.logger)
 	if !errors.Is(err, http.ErrServerClosed) || ctx.Err() == nil {

@@ -87,6 +87,8 @@ type Sampler struct {
 	mu    sync.Mutex // guards the fields below
 	known bool
 	err   error
+	// version changes with all that is known.
+	version uint64
 	// order are the cards that are there, sorted.
 	order   []place
 	cards   map[place]*watched
@@ -154,6 +156,7 @@ func (s *Sampler) Run(ctx context.Context) {
 func (s *Sampler) take(ctx context.Context, wg *sync.WaitGroup, state eflib.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.version++
 	s.known, s.err, s.order = true, state.Err, s.order[:0]
 	there := map[place]bool{}
 	for _, d := range state.Devices {
@@ -225,6 +228,7 @@ func (s *Sampler) ask(ctx context.Context, w *watched) {
 			s.mu.Unlock()
 			return
 		}
+		s.version++
 		w.last = last
 		w.tally.take(&sample, began, s.o.MaxAge)
 		if id, ok := sample.Identity.Value(); ok {
@@ -234,6 +238,13 @@ func (s *Sampler) ask(ctx context.Context, w *watched) {
 		// The next look is an interval after this one began, a late one at once, and never two at a time.
 		timer.Reset(max(0, s.o.Interval-time.Since(began)))
 	}
+}
+
+// Version changes whenever what is known changed, but for what gets too old.
+func (s *Sampler) Version() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
 }
 
 // Latest returns what is known now. The caller must not change what the samples point to.
