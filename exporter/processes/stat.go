@@ -41,7 +41,8 @@ func parseStat(text string) (stat, error) {
 	if err != nil {
 		return stat{}, fmt.Errorf("stat %.80q: flags %q: want a number", text, fields[6])
 	}
-	ticks, err := strconv.ParseUint(fields[19], 10, 48)
+	// 39 bits of ticks are 174 years, the most that a Duration holds.
+	ticks, err := strconv.ParseUint(fields[19], 10, 39)
 	if err != nil {
 		return stat{}, fmt.Errorf("stat %.80q: start time %q: want a number", text, fields[19])
 	}
