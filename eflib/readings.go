@@ -71,6 +71,45 @@ func slotOf[T any](field Field, name string, r *Reading[T]) slot {
 	}
 }
 
+// Lacking returns the fields of which some reading has no value for a reason other than ErrNotSupported, readings of
+// a card's parts included: what a card should have told and did not.
+func (s *Sample) Lacking() Field {
+	var f Field
+	lacks := func(field Field, err error) {
+		if err != nil && !errors.Is(err, ErrNotSupported) {
+			f |= field
+		}
+	}
+	for _, r := range s.readings() {
+		lacks(r.field, r.err())
+	}
+	for _, r := range s.ClusterUsage.value {
+		lacks(FieldClusterUsage, r.Err())
+	}
+	for _, r := range s.PGUsage.value {
+		lacks(FieldPGUsage, r.Err())
+	}
+	for _, p := range s.Ports.value {
+		lacks(FieldPorts, p.Link.Err())
+	}
+	for _, v := range s.VirtualDevices.value {
+		lacks(FieldVirtualDevices, v.Memory.Err())
+		lacks(FieldVirtualDevices, v.Usage.Err())
+	}
+	return f
+}
+
+// Implausible returns how many readings have no value because it could not be true.
+func (s *Sample) Implausible() int {
+	n := 0
+	for _, r := range s.readings() {
+		if errors.Is(r.err(), ErrImplausible) {
+			n++
+		}
+	}
+	return n
+}
+
 // AnyReading is a Reading of any type.
 type AnyReading interface {
 	Err() error

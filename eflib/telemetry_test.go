@@ -210,3 +210,32 @@ func TestPoller(t *testing.T) {
 		}
 	})
 }
+
+func TestLacking(t *testing.T) {
+	t.Parallel()
+	whole := func() eflib.Sample {
+		var s eflib.Sample
+		s.Fail(eflib.AllFields, "card", eflib.ErrNotSupported)
+		return s
+	}
+	s := whole()
+	if got := s.Lacking(); got != 0 {
+		t.Errorf("nothing is supported: %b", got)
+	}
+	s.Usage, s.Memory = eflib.Unknown[float64](eflib.ErrTimeout), eflib.MemoryOf(1<<30, 2<<30)
+	if got, want := s.Lacking(), eflib.FieldUsage|eflib.FieldMemory; got != want {
+		t.Errorf("lacks %b, want %b", got, want)
+	}
+	if n := s.Implausible(); n != 1 {
+		t.Errorf("%d implausible readings, want 1: the time-out is none", n)
+	}
+	bad := eflib.Percent(101)
+	s = whole()
+	s.ClusterUsage = eflib.Known([]eflib.Reading[float64]{eflib.Percent(1), bad})
+	s.PGUsage = eflib.Known([]eflib.Reading[float64]{eflib.Unknown[float64](eflib.ErrNotSupported)})
+	s.Ports = eflib.Known([]eflib.Port{{Link: eflib.Unknown[eflib.Link](eflib.ErrImplausible)}})
+	s.VirtualDevices = eflib.Known([]eflib.VirtualDevice{{Memory: eflib.MemoryOf(1<<30, 0), Usage: bad}})
+	if got, want := s.Lacking(), eflib.FieldClusterUsage|eflib.FieldPorts|eflib.FieldVirtualDevices; got != want {
+		t.Errorf("parts: lacks %b, want %b", got, want)
+	}
+}

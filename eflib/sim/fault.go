@@ -38,6 +38,12 @@ var virtualizations = [...]string{"host", "vgcu", "mdev", "sriov-pf", "sriov-vf"
 //	memory-used N MIB               MIB of card N's memory are in use
 //	link N GENERATION WIDTH         card N's PCIe link is down to these
 //	virtualization N MODE           host, vgcu, mdev, sriov-pf or sriov-vf
+//	process N PID MIB               process PID holds MIB of card N's memory
+//	port N PORT [CARD PORT]         card N has port PORT of the interconnect, joined to PORT of CARD
+//	vgcu N COUNT                    card N is divided into COUNT vGCUs
+//	error-record N ID TYPE          the driver's log of card N has record ID of reset type TYPE
+//	pcie N SENT GOT NAK NAK         what goes over card N's PCIe link, and NAKs of both directions
+//	rma N                           card N is to be sent back; its health stays as it is
 //	driver VERSION                  the driver has this version
 //	driver none                     the driver is not loaded
 //
@@ -173,7 +179,7 @@ func (f Fault) apply(m *Machine, state *cardState, card eflib.Device) error {
 		}
 		return fmt.Errorf("want one of %s", strings.Join(virtualizations[:], ", "))
 	}
-	return errors.New("no such fault")
+	return state.give(f)
 }
 
 // numbers reads the arguments, least of which have to be there, into places.

@@ -15,6 +15,7 @@ type cardState struct {
 	doubleBit      uint32
 	virtualization eflib.Virtualization
 	link           eflib.Link // zero is the full link
+	parts
 }
 
 // hangCause is the cause of unknown health of a card that hangs.
@@ -77,19 +78,20 @@ func (m *Machine) fill(s *eflib.Sample, c eflib.Device, want eflib.Field) {
 		ClusterUsage:   eflib.Unknown[[]eflib.Reading[float64]](eflib.ErrNotSupported),
 		PGUsage:        eflib.Unknown[[]eflib.Reading[float64]](eflib.ErrNotSupported),
 		PCIeLink:       eflib.Known(m.link(c)),
-		PCIeThroughput: eflib.ThroughputOf(eflib.Throughput{}),
 		ECC:            eflib.ECCOf(eflib.ECC{Enabled: facts.ecc, Pending: facts.ecc, DoubleBit: state.doubleBit}),
-		RMA:            eflib.RMAOf(eflib.RMA{DoubleBit: state.doubleBit}),
+		RMA:            eflib.RMAOf(eflib.RMA{Flagged: state.flagged, DoubleBit: state.doubleBit}),
 		PowerMode:      eflib.Known(eflib.PowerSleep),
 		Virtualization: eflib.Known(state.virtualization),
-		Processes:      eflib.Known([]eflib.Process{}),
-		Ports:          eflib.Known([]eflib.Port{}),
-		VirtualDevices: eflib.Known([]eflib.VirtualDevice{}),
-		ErrorRecords:   eflib.Known([]eflib.ErrorRecord{}),
 	}
-	all.Memory = eflib.MemoryOf(uint64(c.MemoryMiB)<<20, uint64(state.usedMiB)<<20)
-	if state.usedMiB > 0 {
+	state.fill(m, c, &all)
+	// More than there is cannot be in use, whatever processes are made up.
+	used := min(max(state.usedMiB, state.heldMiB()), c.MemoryMiB)
+	all.Memory = eflib.MemoryOf(uint64(c.MemoryMiB)<<20, uint64(used)<<20)
+	if used > 0 {
 		all.PowerMode = eflib.Known(eflib.PowerActive)
+	}
+	if state.vgcus > 0 {
+		all.Virtualization = eflib.Known(eflib.VirtVGCU)
 	}
 	if state.celsius > 0 {
 		all.ASICCelsius = eflib.Celsius(state.celsius)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"github.com/topscloud/topscloud/eflib/source"
 	"github.com/topscloud/topscloud/exporter/attribution"
 	"github.com/topscloud/topscloud/exporter/collector"
+	"github.com/topscloud/topscloud/exporter/processes"
 	"github.com/topscloud/topscloud/exporter/sampler"
 	"github.com/topscloud/topscloud/gcushare/ledger/nodebook"
 	"github.com/topscloud/topscloud/internal/app"
@@ -56,6 +56,7 @@ type exporter struct {
 	sampler  *sampler.Sampler
 	owners   *attribution.Attributor // nil where nothing is said of pods
 	failures *prometheus.CounterVec
+	pages    pager
 }
 
 func run(ctx context.Context, f *flags, stdout, stderr io.Writer) error {
@@ -84,26 +85,26 @@ func run(ctx context.Context, f *flags, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer cards.Close()
-	if e.sampler, err = sampler.New(sampler.Options{Source: cards, Interval: f.interval, Deadline: f.deadline}); err != nil {
+	if e.sampler, err = sampler.New(sampler.Options{
+		Source: cards, Interval: f.interval, Deadline: f.deadline, Processes: processes.Open(f.hostRoot),
+	}); err != nil {
 		return err
 	}
-	e.failures = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "enflame_gcu_attribution_failures_total", Help: "Times that the agent or kubelet did not say who holds what, by source.",
-	}, []string{"source"})
+	e.failures = collector.NewFailures()
 	for _, s := range []string{attribution.AgentFailed, attribution.KubeletFailed} {
 		e.failures.WithLabelValues(s)
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	defer cancel()
+	defer cancel(nil)
 	if pods {
 		lister, err := kubelet.NewPodResources(f.podResources)
 		if err != nil {
 			return err
 		}
 		defer lister.Close()
-		names, err := contract.ReadNames(filepath.Join("/", f.hostRoot))
+		names, err := contract.ReadNames(f.hostRoot)
 		if err != nil {
 			return err
 		}
@@ -115,38 +116,45 @@ func run(ctx context.Context, f *flags, stdout, stderr io.Writer) error {
 			return err
 		}
 		wg.Go(func() { e.owners.Run(ctx) })
+		wg.Go(func() {
+			contract.WatchNames(ctx, f.hostRoot, names, cancel, func(err error) {
+				e.logger.Debug("The names cannot be read", "err", err)
+			})
+		})
 	}
 	wg.Go(func() { e.sampler.Run(ctx) })
 	if f.once {
 		return e.print(ctx, stdout)
 	}
 	e.logger.Info("Starting", "version", app.Version(), "node", f.node, "cards", cards.String(), "pods", pods, "collectors", len(e.groups))
-	return e.serve(ctx)
-}
-
-// latestOwners is who holds what; without pods, nobody is named and nothing failed.
-func (e *exporter) latestOwners() *attribution.Snapshot {
-	if e.owners == nil {
-		return &attribution.Snapshot{}
+	handler, err := e.handler()
+	if err != nil {
+		return err
 	}
-	return e.owners.Latest()
+	wg.Go(func() { e.pages.run(ctx, e.sampler, e.owners) })
+	return e.serve(ctx, handler)
 }
 
-func (e *exporter) registry(groups []string) (*prometheus.Registry, error) {
-	c, err := collector.New(collector.Options{Node: e.f.node, Cards: e.sampler.Latest, Owners: e.latestOwners, Groups: groups})
+// gatherer gathers some groups.
+func (e *exporter) gatherer(groups []string) (prometheus.Gatherer, error) {
+	o := collector.Options{Node: e.f.node, Cards: e.sampler.Latest, Groups: groups, BaseUnits: e.f.baseUnits}
+	if e.owners != nil {
+		o.Owners = e.owners.Latest
+	}
+	c, err := collector.New(o)
 	if err != nil {
 		return nil, err
 	}
-	r := prometheus.NewRegistry()
-	if err := r.Register(c); err != nil || e.owners == nil {
-		return r, err
+	if e.owners == nil || !slices.Contains(groups, collector.Allocation) {
+		return c, nil
 	}
-	return r, r.Register(e.failures)
+	r := prometheus.NewRegistry()
+	return collector.Both(c, r), r.Register(e.failures)
 }
 
 // print waits until each card has answered or had its time, and prints what is known then.
 func (e *exporter) print(ctx context.Context, out io.Writer) error {
-	r, err := e.registry(e.groups)
+	r, err := e.gatherer(e.groups)
 	if err != nil {
 		return err
 	}
@@ -183,23 +191,26 @@ func (e *exporter) looked() bool {
 			return false
 		}
 	}
-	s := e.latestOwners()
+	if e.owners == nil {
+		return true
+	}
+	s := e.owners.Latest()
 	return !errors.Is(s.Agent, attribution.ErrStarting) && !errors.Is(s.Kubelet, attribution.ErrStarting)
 }
 
-func (e *exporter) serve(ctx context.Context) error {
-	handler, err := e.handler()
-	if err != nil {
-		return err
-	}
+func (e *exporter) serve(ctx context.Context, handler http.Handler) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	err = web.ListenAndServe(server, &web.FlagConfig{
+	err := web.ListenAndServe(server, &web.FlagConfig{
 		WebListenAddresses: &e.f.listen, WebSystemdSocket: &e.f.systemd, WebConfigFile: &e.f.configFile,
 	}, e.logger)
-	if errors.Is(err, http.ErrServerClosed) && ctx.Err() != nil {
-		return nil
+	if !errors.Is(err, http.ErrServerClosed) || ctx.Err() == nil {
+		return err
 	}
-	return err
+	var changed *contract.NamesChangedError
+	if errors.As(context.Cause(ctx), &changed) {
+		e.logger.Info("Ending, to start anew with other names", "reason", changed.Error())
+	}
+	return nil
 }

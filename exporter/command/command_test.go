@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -44,8 +45,61 @@ func TestOnce(t *testing.T) {
 	if n := strings.Count(out, "\nenflame_gcu_up{"); n != 8 {
 		t.Errorf("%d cards, want 8", n)
 	}
+	if strings.Contains(out, "power_watts") {
+		t.Error("base units are told, which nobody asked for")
+	}
 	if strings.Contains(out, "attribution") {
 		t.Error("something is said of pods, which was switched off")
+	}
+}
+
+func TestOnceInBaseUnits(t *testing.T) {
+	t.Parallel()
+	out, err := once(t, noEnv, "--pods=false", "--base-units")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"enflame_gcu_power_watts{", `domain="core"`, "enflame_gcu_memory_usage_ratio{"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %s in\n%s", want, out)
+		}
+	}
+}
+
+// Processes of a host whose /proc is mounted somewhere, and of one whose is not.
+func TestOnceWithProcesses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("faults", "process 3 4711 2048\n")
+	args := []string{"--host-root=" + dir, "--control-file=" + filepath.Join(dir, "faults"), "--pods=false"}
+	out, err := once(t, noEnv, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out, `enflame_gcu_process_mapping_available{host="n1"} 0`) || strings.Contains(out, "process_memory_bytes") {
+		t.Errorf("processes of a host that cannot be seen:\n%s", out)
+	}
+	write("proc/2/stat", "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 1 0 0 20 0 1 0 18 0 0\n")
+	write("proc/uptime", "5000.00 1.00\n")
+	write("proc/4711/stat", "4711 (train) S 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 100 1 1\n")
+	write("proc/4711/cgroup", "0::/system.slice/a.service\n")
+	if out, err = once(t, noEnv, args...); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`process_mapping_available{host="n1"} 1`, `pid="4711"`, `process="train"`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %s in\n%s", want, out)
+		}
 	}
 }
 
@@ -97,7 +151,7 @@ func TestGroupsByFlags(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
 		"--collector.disable-defaults --collector.memory --collector.usage": "memory usage",
-		"--no-collector.memory": "allocation clock cluster_usage count ecc health info pcie pg_usage power sip_usage temperature usage virt_mode",
+		"--no-collector.memory": "allocation clock cluster_usage count ecc error_records health info interconnect pcie pg_usage power processes rma sample sip_usage temperature usage vgcu virt_mode",
 	} {
 		f := &flags{}
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -165,6 +219,7 @@ func TestPages(t *testing.T) {
 		{"/metrics", 200, "go_goroutines", ""},
 		{"/metrics?collect[]=memory", 200, "enflame_gcu_memory_total_bytes{", "enflame_gcu_usage{"},
 		{"/metrics?collect[]=memory", 200, "", "go_goroutines"},
+		{"/metrics?collect[]=memory", 200, `scrape_collector_success{collector="memory"} 1`, `collector="usage"`},
 		{"/metrics?collect[]=clock", 400, "[count memory usage]", ""},
 		{"/", 200, "gcu-exporter", ""},
 		{"/healthz", 200, "ok", ""},

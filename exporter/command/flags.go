@@ -25,7 +25,7 @@ type flags struct {
 	maxRequests                         int
 	noExporterMetrics, disableDefaults  bool
 	on, off                             map[string]*bool
-	once                                bool
+	once, baseUnits                     bool
 	node, hostRoot, deviceSource        string
 	machine, controlFile                string
 	bookSocket, podResources, pods, log string
@@ -54,6 +54,7 @@ func (f *flags) add(set *pflag.FlagSet, getenv func(string) string) {
 		f.on[g] = set.Bool("collector."+g, false, "collect "+g+" (on unless defaults are disabled)")
 		f.off[g] = set.Bool("no-collector."+g, false, "do not collect "+g)
 	}
+	set.BoolVar(&f.baseUnits, "base-units", false, "tell power, clocks and usage in watts, hertz and ratios as well")
 	set.BoolVar(&f.once, "once", false, "print the metrics and end")
 	set.StringVar(&f.node, "node-name", host, "the node's name, the value of label host")
 	set.StringVar(&f.hostRoot, "host-root", getenv(contract.EnvHostRoot), "where the host's /sys and /dev are; empty is /")

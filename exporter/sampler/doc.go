@@ -6,13 +6,17 @@
 // only its own readings, and never more than one goroutine. What is told is of the last look or not at all: a
 // reading that fails now has no value now, whatever it was before.
 //
+// Two things are added up over the looks and never go down while the sampler lives: the energy, from the power of
+// each two looks that follow one another, and the records of the driver's error log, each once by number and time, so
+// that a log that was trimmed or cleared counts on.
+//
 // # Assumptions
 //
 // The source obeys deadlines (eflib.Telemetry).
 //
 // # Restart
 //
-// Nothing is kept. Cards come and go with the source's states; a card of another uuid in the same place is another
+// Nothing is kept on disk; both sums begin anew. Cards come and go with the source's states; a card of another uuid in the same place is another
 // card.
 //
 // # Refusals

@@ -1,13 +1,17 @@
 package sampler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/topscloud/topscloud/eflib"
+	"github.com/topscloud/topscloud/exporter/processes"
+	"github.com/topscloud/topscloud/topology"
 )
 
 // Source is a host. source.Source is one.
@@ -27,6 +31,16 @@ type Options struct {
 	MaxAge time.Duration
 	// Want is what is asked; 0 is everything.
 	Want eflib.Field
+	// Processes finds out about the processes of a card; nil where nothing is to be said of them.
+	Processes Processes
+}
+
+// Processes is the host's processes. processes.Table is one.
+type Processes interface {
+	// Visible returns nil where the host's processes can be seen, else why not.
+	Visible() error
+	// Look finds out about processes that a card told of when it was asked, which began at asked.
+	Look(list []eflib.Process, asked time.Time) ([]processes.Process, error)
 }
 
 // Card is what is known of a card.
@@ -41,15 +55,29 @@ type Card struct {
 	Took time.Duration
 	// Err says why the card as a whole told nothing.
 	Err error
+	// Lacking are the fields that the card should have told and did not, Implausible how many readings of the sample
+	// cannot be true.
+	Lacking     eflib.Field
+	Implausible int
+	// Processes are the card's processes, where card and host told; ProcessesErr says why the host did not.
+	Processes    []processes.Process
+	ProcessesErr error
+	// Joules is the power added up over the looks since the exporter started; Metered says whether there was any.
+	Joules  float64
+	Metered bool
+	// Records are the records that the driver's error log has had, by class, sorted.
+	Records []Count
 }
 
-// Host is what is known of all cards, sorted by minor.
+// Host is what is known of all cards, sorted by minor and address.
 type Host struct {
 	Cards []Card
 	// Err is what the source said was wrong: some entries, or why no card could be asked.
 	Err error
 	// Known says whether the source has told of the host at all.
 	Known bool
+	// ProcessesErr is why the host's processes cannot be seen; nil where they can.
+	ProcessesErr error
 }
 
 // Sampler keeps the last look at each card.
@@ -59,9 +87,24 @@ type Sampler struct {
 	mu    sync.Mutex // guards the fields below
 	known bool
 	err   error
-	// order are the minors of the cards that are there.
-	order []int
-	cards map[int]*watched
+	// version changes with all that is known.
+	version uint64
+	// order are the cards that are there, sorted.
+	order   []place
+	cards   map[place]*watched
+	tallies map[identity]*tally
+}
+
+// place is where a card is. A source tells no two cards of one minor, but one that does must not mix them up.
+type place struct {
+	minor   int
+	address topology.Address
+}
+
+// identity is which card is in a place.
+type identity struct {
+	address topology.Address
+	uuid    string
 }
 
 // watched is a card with the goroutine that asks it.
@@ -69,6 +112,7 @@ type watched struct {
 	device   eflib.Device
 	identity eflib.Identity
 	last     Card
+	tally    *tally
 	cancel   context.CancelFunc
 }
 
@@ -94,7 +138,7 @@ func New(o Options) (*Sampler, error) {
 	if o.Want == 0 {
 		o.Want = eflib.AllFields
 	}
-	return &Sampler{o: o, cards: map[int]*watched{}}, nil
+	return &Sampler{o: o, cards: map[place]*watched{}, tallies: map[identity]*tally{}}, nil
 }
 
 // Run samples until ctx ends.
@@ -112,26 +156,39 @@ func (s *Sampler) Run(ctx context.Context) {
 func (s *Sampler) take(ctx context.Context, wg *sync.WaitGroup, state eflib.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.version++
 	s.known, s.err, s.order = true, state.Err, s.order[:0]
-	there := map[int]bool{}
+	there := map[place]bool{}
 	for _, d := range state.Devices {
-		there[d.Minor] = true
-		s.order = append(s.order, d.Minor)
-		if w := s.cards[d.Minor]; w != nil && same(w.device, d) {
+		at := place{d.Minor, d.PCIAddress}
+		if there[at] {
+			continue // one card, told twice
+		}
+		there[at] = true
+		s.order = append(s.order, at)
+		if w := s.cards[at]; w != nil && same(w.device, d) {
 			w.device = d
+			s.tallies[identity{d.PCIAddress, d.UUID}] = w.tally // it may have told its uuid only now
 			continue
 		} else if w != nil {
 			w.cancel()
 		}
 		own, cancel := context.WithCancel(ctx)
-		w := &watched{device: d, last: Card{Err: errNotYet}, cancel: cancel}
-		s.cards[d.Minor] = w
+		w := &watched{device: d, last: Card{Err: errNotYet}, cancel: cancel, tally: s.tallies[identity{d.PCIAddress, d.UUID}]}
+		if w.tally == nil {
+			w.tally = &tally{}
+			s.tallies[identity{d.PCIAddress, d.UUID}] = w.tally
+		}
+		s.cards[at] = w
 		wg.Go(func() { s.ask(own, w) })
 	}
-	for minor, w := range s.cards {
-		if !there[minor] {
+	slices.SortFunc(s.order, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.minor, b.minor), a.address.Compare(b.address))
+	})
+	for at, w := range s.cards {
+		if !there[at] {
 			w.cancel()
-			delete(s.cards, minor)
+			delete(s.cards, at)
 		}
 	}
 }
@@ -158,11 +215,22 @@ func (s *Sampler) ask(ctx context.Context, w *watched) {
 		look, cancel := context.WithTimeout(ctx, s.o.Deadline)
 		sample, err := s.o.Source.Sample(look, device, s.o.Want)
 		cancel()
-		if ctx.Err() != nil {
-			return
+		last := Card{Sample: sample, At: began, Took: time.Since(began), Err: err}
+		if err == nil {
+			last.Lacking, last.Implausible = sample.Lacking()&s.o.Want, sample.Implausible()
+			if list, told := sample.Processes.Value(); told && s.o.Processes != nil {
+				last.Processes, last.ProcessesErr = s.o.Processes.Look(list, began)
+			}
 		}
 		s.mu.Lock()
-		w.last = Card{Sample: sample, At: began, Took: time.Since(began), Err: err}
+		// A card is taken away under the lock, so what a late look saw of the one that was here is not written down.
+		if ctx.Err() != nil {
+			s.mu.Unlock()
+			return
+		}
+		s.version++
+		w.last = last
+		w.tally.take(&sample, began, s.o.MaxAge)
 		if id, ok := sample.Identity.Value(); ok {
 			w.identity = id
 		}
@@ -172,21 +240,33 @@ func (s *Sampler) ask(ctx context.Context, w *watched) {
 	}
 }
 
+// Version changes whenever what is known changed, but for what gets too old.
+func (s *Sampler) Version() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
+}
+
 // Latest returns what is known now. The caller must not change what the samples point to.
 func (s *Sampler) Latest() Host {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := Host{Err: s.err, Known: s.known, Cards: make([]Card, 0, len(s.order))}
-	for _, minor := range s.order {
-		w := s.cards[minor]
+	h := Host{Err: s.err, Known: s.known, Cards: make([]Card, 0, len(s.order)), ProcessesErr: processes.ErrNotTheHosts}
+	if s.o.Processes != nil {
+		h.ProcessesErr = s.o.Processes.Visible()
+	}
+	for _, at := range s.order {
+		w := s.cards[at]
 		c := w.last
 		c.Device, c.Identity = w.device, w.identity
+		c.Joules, c.Metered, c.Records = w.tally.joules, w.tally.metered, w.tally.counts
 		if age := time.Since(c.At); !c.At.IsZero() && age > s.o.MaxAge {
 			c.Err = fmt.Errorf("no answer for %s: %w", age.Round(time.Second), eflib.ErrTimeout)
 		}
 		if c.Err != nil {
-			c.Sample = eflib.Sample{Minor: minor}
+			c.Sample = eflib.Sample{Minor: at.minor}
 			c.Sample.Fail(s.o.Want, c.Device.Entry(), c.Err)
+			c.Processes, c.ProcessesErr, c.Lacking, c.Implausible = nil, nil, c.Sample.Lacking()&s.o.Want, 0
 		}
 		h.Cards = append(h.Cards, c)
 	}

@@ -25,6 +25,7 @@ type host struct {
 	asked map[int]int
 	now   map[int]int // looks under way
 	most  int
+	more  func(*eflib.Sample) // what a card tells besides; nil is nothing
 }
 
 func newHost() *host {
@@ -63,7 +64,7 @@ func (h *host) Sample(ctx context.Context, d eflib.Device, _ eflib.Field) (eflib
 	h.asked[d.Minor]++
 	h.now[d.Minor]++
 	h.most = max(h.most, h.now[d.Minor])
-	stuck, err := h.stuck[d.Minor], h.err
+	stuck, err, more := h.stuck[d.Minor], h.err, h.more
 	h.mu.Unlock()
 	defer func() {
 		h.mu.Lock()
@@ -77,7 +78,11 @@ func (h *host) Sample(ctx context.Context, d eflib.Device, _ eflib.Field) (eflib
 	if err != nil {
 		return eflib.Sample{Minor: d.Minor}, err
 	}
-	return eflib.Sample{Minor: d.Minor, Usage: eflib.Known(float64(10 * d.Minor))}, nil
+	s := eflib.Sample{Minor: d.Minor, Usage: eflib.Known(float64(10 * d.Minor))}
+	if more != nil {
+		more(&s)
+	}
+	return s, nil
 }
 
 func (h *host) set(f func()) {
@@ -88,7 +93,12 @@ func (h *host) set(f func()) {
 
 func start(t *testing.T, h *host) *sampler.Sampler {
 	t.Helper()
-	s, err := sampler.New(sampler.Options{Source: h})
+	return startWith(t, sampler.Options{Source: h})
+}
+
+func startWith(t *testing.T, o sampler.Options) *sampler.Sampler {
+	t.Helper()
+	s, err := sampler.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
