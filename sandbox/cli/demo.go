@@ -43,7 +43,8 @@ func demoCommand(g *global) *cobra.Command {
 	flags.StringArrayVar(&f.machines, "machine", []string{"s60x8:1", "s60x8-2sw:1", "t10x8:1"}, "simulated machine, <preset>[:count], repeatable")
 	flags.StringVar(&f.scheduler, "scheduler-binary", "", "gcu-scheduler executable (default: beside this program)")
 	flags.StringVar(&f.config, "scheduler-config", "", "KubeSchedulerConfiguration of gcu-scheduler (default: the one of this release)")
-	flags.BoolVar(&f.agents, "agents", true, "run the real node agent on each machine")
+	flags.BoolVar(&f.agents, "agents", true, "run the real node agent and feature discovery on each machine")
+	flags.BoolVar(&f.exporters, "exporters", true, "run the exporter on each machine with an agent")
 	flags.BoolVar(&keep, "keep", false, "leave the sandbox running in the data folder")
 	flags.StringVar(&dir, "examples", "", "folder with other examples than those of this release")
 	return cmd
