@@ -57,14 +57,14 @@ demo: ## Place the example pods in a sandbox and show where they went (KEEP=1 le
 test: kube kube-oldest kube-prometheus $(NODE) verify ## What CI runs: formatting, vet, all tests, the race detector where it matters
 	$(RACETEST) -timeout 15m $$($(GO) list $(RACE) 2>/dev/null | grep -v /cmd/)
 	$(GO) test -timeout 15m $$($(GO) list ./... | grep -v -E '^github.com/topscloud/topscloud/(topology|eflib|gcushare|scheduler|deviceplugin|nfd|exporter|test/e2e)(/|$$)'; $(GO) list ./scheduler/... | grep /cmd/)
-	cd hack/dashboards && $(GO) test ./...
+	cd hack/dashboards && $(GO) test -count=1 ./...
 	$(E2ENODE)
 
 .PHONY: test-full
 test-full: kube kube-oldest kube-prometheus $(NODE) verify ## test, with the long soaks and kill matrices
 	TOPSCLOUD_TEST_FULL=1 $(RACETEST) -timeout 2h $$($(GO) list $(RACE) 2>/dev/null | grep -v /cmd/)
 	TOPSCLOUD_TEST_FULL=1 $(GO) test -timeout 2h $$($(GO) list ./... | grep -v /test/e2e/)
-	cd hack/dashboards && $(GO) test ./...
+	cd hack/dashboards && $(GO) test -count=1 ./...
 	$(E2ENODE) -node.rounds=20
 
 .PHONY: integration

@@ -15,7 +15,9 @@ import (
 
 	"github.com/topscloud/topscloud/deviceplugin/agent"
 	"github.com/topscloud/topscloud/exporter/collector"
+	"github.com/topscloud/topscloud/gcushare/ledger"
 	"github.com/topscloud/topscloud/nfd/discovery"
+	"github.com/topscloud/topscloud/scheduler/telemetry"
 )
 
 var update = flag.Bool("update", false, "write metrics.md anew")
@@ -31,6 +33,7 @@ func TestMetricsAreWritten(t *testing.T) {
 	fmt.Fprint(&b, "\n## Feature discovery\n\n`gcu-feature-discovery`, port 9402 ([gfd.md](manual/gfd.md)).\n\n")
 	ownMetrics(t, &b, discovery.NewMetrics())
 	fmt.Fprint(&b, metricsOfScheduler)
+	ownMetrics(t, &b, single{telemetry.New(func() *ledger.Ledger { return nil })})
 	if *update {
 		if err := os.WriteFile("metrics.md", []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -77,8 +80,10 @@ Units and sources that are not what one may think:
 const metricsOfScheduler = `
 ## Scheduler
 
-` + "`gcu-scheduler`" + ` is kube-scheduler with a plugin and has kube-scheduler's metrics, none of its own: for example
-` + "`scheduler_pending_pods` and `scheduler_plugin_execution_duration_seconds{plugin=\"GCUFit\"}`" + `.
+` + "`gcu-scheduler`" + ` is kube-scheduler with a plugin and has kube-scheduler's metrics, for example
+` + "`scheduler_pending_pods` and `scheduler_plugin_execution_duration_seconds{plugin=\"GCUFit\"}`" + `, at /metrics of port 10259, and what
+pods ask for, ` + "`kube_pod_resource_request`" + `, at /metrics/resources. Its own, of the account it decides by:
+
 `
 
 func exporterMetrics(b *strings.Builder) {
@@ -155,25 +160,49 @@ func ownMetrics(t *testing.T, b *strings.Builder, m interface {
 	}
 	var rows []string
 	for _, one := range c.list {
-		descs := make(chan *prometheus.Desc, 1)
-		one.Describe(descs)
-		text := (<-descs).String()
-		parts := description.FindStringSubmatch(text)
-		if parts == nil {
-			t.Fatalf("%s: want name, help and labels", text)
+		for _, text := range described(one) {
+			rows = append(rows, row(t, one, text))
 		}
-		name, err := strconv.Unquote(parts[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		help, err := strconv.Unquote(parts[2])
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |\n", name, kindOf(t, one), short(strings.FieldsFunc(parts[3], func(r rune) bool { return r == ',' }), nil, nil), help))
 	}
 	slices.Sort(rows)
 	fmt.Fprint(b, "| name | type | labels | |\n|---|---|---|---|\n", strings.Join(rows, ""))
+}
+
+// single registers one collector.
+type single struct{ prometheus.Collector }
+
+func (s single) Register(r prometheus.Registerer) error { return r.Register(s.Collector) }
+
+// described returns what a collector may tell of.
+func described(c prometheus.Collector) []string {
+	descs := make(chan *prometheus.Desc)
+	go func() {
+		defer close(descs)
+		c.Describe(descs)
+	}()
+	var out []string
+	for d := range descs {
+		out = append(out, d.String())
+	}
+	return out
+}
+
+func row(t *testing.T, one prometheus.Collector, text string) string {
+	t.Helper()
+	parts := description.FindStringSubmatch(text)
+	if parts == nil {
+		t.Fatalf("%s: want name, help and labels", text)
+	}
+	name, err := strconv.Unquote(parts[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	help, err := strconv.Unquote(parts[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := short(strings.FieldsFunc(parts[3], func(r rune) bool { return r == ',' }), nil, nil)
+	return fmt.Sprintf("| `%s` | %s | %s | %s |\n", name, kindOf(t, one), labels, help)
 }
 
 func kindOf(t *testing.T, c prometheus.Collector) string {
@@ -187,6 +216,8 @@ func kindOf(t *testing.T, c prometheus.Collector) string {
 		return "histogram"
 	case prometheus.Counter:
 		return "counter"
+	case *telemetry.Collector:
+		return "gauge"
 	}
 	t.Fatalf("%T: a metric of no known type", c)
 	return ""

@@ -26,6 +26,22 @@ func DiscoveryRBAC() ([]byte, error) { return files.ReadFile("yaml/gcu-feature-d
 // Discovery returns the DaemonSet of gcu-feature-discovery.
 func Discovery() ([]byte, error) { return files.ReadFile("yaml/gcu-feature-discovery-daemonset.yaml") }
 
+// Exporter returns gcu-exporter: ServiceAccount, Service and DaemonSet. The variant is ExporterPlain,
+// ExporterNonPrivileged or ExporterARM.
+func Exporter(variant string) ([]byte, error) {
+	return files.ReadFile("yaml/gcu-exporter" + variant + ".yaml")
+}
+
+// The variants of Exporter.
+const (
+	ExporterPlain         = ""
+	ExporterNonPrivileged = "-non-privileged"
+	ExporterARM           = "-for-arm"
+)
+
+// ExporterMonitors returns how prometheus-operator finds gcu-exporter.
+func ExporterMonitors() ([]byte, error) { return files.ReadFile("yaml/gcu-exporter-monitors.yaml") }
+
 // NFD returns node-feature-discovery as configured for GCU nodes; with tke its variant for that cloud.
 func NFD(tke bool) ([]byte, error) {
 	if tke {

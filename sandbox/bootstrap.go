@@ -60,6 +60,10 @@ func (s *Sandbox) bootstrap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	discovery, err := manifests.DiscoveryRBAC()
+	if err != nil {
+		return err
+	}
 	roles, err := manifests.Roles()
 	if err != nil {
 		return err
@@ -68,7 +72,7 @@ func (s *Sandbox) bootstrap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, text := range [][]byte{rbac, agent, roles, []byte(simNodesRBAC), policy} {
+	for _, text := range [][]byte{rbac, agent, discovery, roles, []byte(simNodesRBAC), policy} {
 		if _, err := applier.Apply(ctx, text); err != nil {
 			return err
 		}

@@ -22,11 +22,16 @@ func (s *Sandbox) listeners() []string {
 	if s.options.GCUScheduler != "" {
 		out = append(out, GCUScheduler)
 	}
+	if s.options.Exporters {
+		for _, m := range s.options.Machines {
+			out = append(out, exporterListener+m.Name)
+		}
+	}
 	return out
 }
 
 func (s *Sandbox) url(listener string) string {
-	return fmt.Sprintf("https://127.0.0.1:%d", s.ports[listener])
+	return fmt.Sprintf("https://127.0.0.1:%d", s.port(listener))
 }
 
 func (s *Sandbox) spec(name, path string, args []string) process.Spec {
@@ -93,7 +98,7 @@ func (s *Sandbox) apiServerSpec() (process.Spec, error) {
 	ca := s.authority.CAFile()
 	args := []string{
 		"--etcd-servers=" + s.url(Etcd), "--etcd-cafile=" + ca, "--etcd-certfile=" + etcdCert, "--etcd-keyfile=" + etcdKey,
-		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", s.ports[APIServer]),
+		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", s.port(APIServer)),
 		"--tls-cert-file=" + cert, "--tls-private-key-file=" + key, "--client-ca-file=" + ca,
 		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--allow-privileged=true",
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
@@ -183,7 +188,7 @@ func (s *Sandbox) clientFlags(name, user string, groups ...string) ([]string, er
 	}
 	return []string{
 		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
-		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", s.ports[name]),
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", s.port(name)),
 		"--tls-cert-file=" + cert, "--tls-private-key-file=" + key,
 	}, nil
 }

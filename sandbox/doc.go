@@ -3,7 +3,7 @@
 // processes, with simulated GCU nodes (package simnode) that behave towards the API like kubelets.
 //
 // Promises:
-//   - Everything listens on 127.0.0.1, with TLS, on ports that were free; RBAC is on. Each component
+//   - Everything listens on 127.0.0.1, with TLS but for exporters, on ports that were free; RBAC is on. Each component
 //     has its own client certificate and no more rights than it has in a real cluster. gcu-scheduler
 //     is the service account kube-system/gcu-scheduler bound to the ClusterRole that ships in
 //     manifests/yaml/gcu-scheduler-rbac.yaml, so a right that is missing there is missing here.

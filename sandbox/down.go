@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/topscloud/topscloud/sandbox/process"
@@ -71,6 +73,14 @@ func Status(dir string) ([]Row, error) {
 			up = row.State == "running"
 		} else if row.State == "running" {
 			row.URL = fmt.Sprintf("https://127.0.0.1:%d", state.Ports[name])
+		}
+		rows = append(rows, row)
+	}
+	exporters := state.Exporters()
+	for _, node := range slices.Sorted(maps.Keys(exporters)) {
+		row := Row{Component: exporterListener + node, State: "stopped"}
+		if up { // they are part of the supervisor
+			row.State, row.PID, row.URL = "running", rows[0].PID, exporters[node]
 		}
 		rows = append(rows, row)
 	}

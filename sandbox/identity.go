@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/topscloud/topscloud/sandbox/simnode"
 )
 
 // Users of the parts that are not Kubernetes' own.
@@ -23,8 +25,8 @@ const (
 	kubeletClientUser = "kube-apiserver-kubelet-client"
 )
 
-// The service account of the node agent.
-const agentNamespace, agentName = "kube-system", "gcu-device-plugin"
+// nodeNamespace is where the service accounts of what runs on nodes are.
+const nodeNamespace = "kube-system"
 
 // serviceAccountGroups are the groups the API server gives a token of a service account in
 // kube-system; a certificate has to name them itself.
@@ -52,10 +54,15 @@ func (s *Sandbox) ConfigForServiceAccount(namespace, name string) (*rest.Config,
 		"system:serviceaccounts", "system:serviceaccounts:"+namespace)
 }
 
-// ConfigForAgent returns the configuration of the node agent of a node, which must exist. It has a token
-// that is bound to the node, as the token of a pod on that node would be: the admission policies look
-// at that.
+// ConfigForAgent returns the configuration of the node agent of a node, which must exist.
 func (s *Sandbox) ConfigForAgent(ctx context.Context, node string) (*rest.Config, error) {
+	return s.ConfigOnNode(ctx, node, simnode.AgentAccount)
+}
+
+// ConfigOnNode returns the configuration of a program that runs on a node under a service account of kube-system; both
+// must exist. It has a token that is bound to the node, as the token of a pod on that node would be: the admission
+// policies look at that.
+func (s *Sandbox) ConfigOnNode(ctx context.Context, node, account string) (*rest.Config, error) {
 	client, err := kubernetes.NewForConfig(s.RESTConfig())
 	if err != nil {
 		return nil, err
@@ -65,19 +72,19 @@ func (s *Sandbox) ConfigForAgent(ctx context.Context, node string) (*rest.Config
 		return nil, err
 	}
 	seconds := int64((24 * time.Hour).Seconds())
-	request, err := client.CoreV1().ServiceAccounts(agentNamespace).CreateToken(ctx, agentName, &authenticationv1.TokenRequest{
+	request, err := client.CoreV1().ServiceAccounts(nodeNamespace).CreateToken(ctx, account, &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{
 			ExpirationSeconds: &seconds,
 			BoundObjectRef:    &authenticationv1.BoundObjectReference{Kind: "Node", APIVersion: "v1", Name: node, UID: object.UID},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("token for the agent of node %s: %w", node, err)
+		return nil, fmt.Errorf("token of %s for node %s: %w", account, node, err)
 	}
 	return &rest.Config{
 		Host: s.URL(), BearerToken: request.Status.Token,
 		TLSClientConfig: rest.TLSClientConfig{CAData: s.authority.CAPEM()},
-		QPS:             100, Burst: 200, UserAgent: "gcu-device-plugin",
+		QPS:             100, Burst: 200, UserAgent: account,
 	}, nil
 }
 

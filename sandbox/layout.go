@@ -73,7 +73,7 @@ func (l Layout) create() error {
 // State is what a data folder remembers between runs.
 type State struct {
 	Version string `json:"version"`
-	// Ports maps a listener to its port.
+	// Ports maps a listener (a component, or gcu-exporter/<node>) to its port.
 	Ports map[string]int `json:"ports"`
 	// Machines are the nodes, as <name>=<preset>.
 	Machines []string `json:"machines,omitempty"`

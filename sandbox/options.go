@@ -28,8 +28,9 @@ type Options struct {
 	GCUSchedulerArgs []string
 	// Machines are simulated nodes, run inside this process.
 	Machines []simnode.Machine
-	// Agents makes each of them run the real node agent, with its own rights, against an imitation of kubelet.
-	Agents bool
+	// Agents makes each of them run the real node agent and feature discovery, with their own rights, against an
+	// imitation of kubelet. Exporters makes each of these run the exporter too, on a port of its own.
+	Agents, Exporters bool
 	// NodeMonitorGracePeriod is how long a silent node counts as ready; 0 keeps Kubernetes' default.
 	NodeMonitorGracePeriod time.Duration
 	// FeatureGates is passed to the API server, the controller manager and the schedulers
@@ -50,6 +51,9 @@ func (o *Options) complete() error {
 	o.DataDir = abs
 	if o.Log == nil {
 		o.Log = io.Discard
+	}
+	if o.Exporters && !o.Agents {
+		return errors.New("sandbox: exporters without agents: want agents too, since exporters ask them who holds what")
 	}
 	if o.NodeMonitorGracePeriod < 0 {
 		return fmt.Errorf("sandbox: node monitor grace period %s: want 0 or more", o.NodeMonitorGracePeriod)

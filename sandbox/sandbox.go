@@ -28,7 +28,6 @@ type Sandbox struct {
 	options   Options
 	layout    Layout
 	authority *pki.Authority
-	ports     map[string]int
 	admin     *rest.Config
 	probe     *probe
 	lock      *os.File
@@ -38,10 +37,11 @@ type Sandbox struct {
 	// retired are nodes of the data folder that are not simulated any more.
 	retired []string
 
-	// mu guards procs and stopped.
+	// mu guards procs, stopped and ports, which is replaced and never changed.
 	mu      sync.Mutex
 	procs   map[string]*process.Process
 	stopped bool
+	ports   map[string]int
 }
 
 // Start brings up a sandbox and returns when it is ready. The caller must Stop it, also to end the
@@ -122,11 +122,15 @@ func (s *Sandbox) up(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.ports, err = choosePorts(state.Ports, s.listeners()); err != nil {
+	ports, err := choosePorts(state.Ports, s.listeners())
+	if err != nil {
 		return err
 	}
+	s.mu.Lock()
+	s.ports = ports
+	s.mu.Unlock()
 	s.retired = state.without(s.options.Machines)
-	state.Ports, state.Machines = s.ports, nil
+	state.Ports, state.Machines = ports, nil
 	for _, m := range s.options.Machines {
 		state.Machines = append(state.Machines, m.Name+"="+m.Preset)
 	}
@@ -192,13 +196,16 @@ func (s *Sandbox) upNodes(ctx context.Context) error {
 	}
 	so := simnode.Options{}
 	if s.options.Agents {
-		so.AgentClient = func(ctx context.Context, node string) (kubernetes.Interface, error) {
-			config, err := s.ConfigForAgent(ctx, node)
+		so.Client = func(ctx context.Context, node, account string) (kubernetes.Interface, error) {
+			config, err := s.ConfigOnNode(ctx, node, account)
 			if err != nil {
 				return nil, err
 			}
 			return kubernetes.NewForConfig(config)
 		}
+	}
+	if s.options.Exporters {
+		so.Exporter = s.exporterAddress
 	}
 	nodes := simnode.NewManager(client, so)
 	// The nodes live until Stop, not until the start is over.
@@ -212,9 +219,15 @@ func (s *Sandbox) upNodes(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(s.options.Machines) > 0 {
-		fmt.Fprintf(s.options.Log, "%d simulated nodes\n", len(s.options.Machines))
+	if len(s.options.Machines) == 0 {
+		return nil
 	}
+	wait, cancelWait := context.WithTimeout(ctx, readyTimeout)
+	defer cancelWait()
+	if err := nodes.WaitReady(wait); err != nil {
+		return err
+	}
+	fmt.Fprintf(s.options.Log, "%d simulated nodes\n", len(s.options.Machines))
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package share_test
 
 import (
+	"regexp"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -135,6 +136,8 @@ func TestParseRefuses(t *testing.T) {
 }
 
 // FuzzParse holds Parse to amounts that are in range and totals that are never below a container's part.
+var longExponent = regexp.MustCompile(`[eE][-+]?[0-9]{4,}`)
+
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"8", "8Gi", "-1", "1e30", "0.5", "9223372036854775807", "1k"} {
 		f.Add(s, s, "2", "binpack", "a,b", int64(1024))
@@ -142,6 +145,11 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, app, init, cards, policy, uuids string, unit int64) {
 		pod := ledgertest.Pod("p", ledgertest.Annotate(names.CardsKey, cards), ledgertest.Annotate(names.PolicyKey, policy), ledgertest.Annotate(names.UseUUIDKey, uuids))
 		add := func(list *[]v1.Container, text string) {
+			// With an exponent of many digits Kubernetes' own parser works for minutes; no API server that lives
+			// has such a quantity to give.
+			if longExponent.MatchString(text) {
+				return
+			}
 			if q, err := resource.ParseQuantity(text); err == nil {
 				*list = append(*list, v1.Container{Name: "c" + text, Resources: v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceName(names.ResourceMemory): q}}})
 			}

@@ -43,7 +43,8 @@ func demoCommand(g *global) *cobra.Command {
 	flags.StringArrayVar(&f.machines, "machine", []string{"s60x8:1", "s60x8-2sw:1", "t10x8:1"}, "simulated machine, <preset>[:count], repeatable")
 	flags.StringVar(&f.scheduler, "scheduler-binary", "", "gcu-scheduler executable (default: beside this program)")
 	flags.StringVar(&f.config, "scheduler-config", "", "KubeSchedulerConfiguration of gcu-scheduler (default: the one of this release)")
-	flags.BoolVar(&f.agents, "agents", true, "run the real node agent on each machine")
+	flags.BoolVar(&f.agents, "agents", true, "run the real node agent and feature discovery on each machine")
+	flags.BoolVar(&f.exporters, "exporters", true, "run the exporter on each machine with an agent")
 	flags.BoolVar(&keep, "keep", false, "leave the sandbox running in the data folder")
 	flags.StringVar(&dir, "examples", "", "folder with other examples than those of this release")
 	return cmd
@@ -67,8 +68,11 @@ func passingDemo(cmd *cobra.Command, g *global, f *upFlags, examples []manifests
 		return err
 	}
 	defer sb.Stop()
-	if err := runDemo(cmd.Context(), sb.Kubeconfig(), examples, f.agents, out); err != nil {
+	if err := runDemo(cmd.Context(), sb.Layout(), examples, f.agents, out); err != nil {
 		return err
+	}
+	if options.Exporters {
+		fmt.Fprintln(out, "make demo KEEP=1 leaves all of it running.")
 	}
 	fmt.Fprintf(out, "every example is where it should be, after %s\n", time.Since(start).Round(time.Second))
 	return nil
@@ -80,8 +84,8 @@ func keptDemo(cmd *cobra.Command, g *global, f *upFlags, examples []manifests.Ex
 	if err := detach(cmd, g, f); err != nil {
 		return err
 	}
-	kubeconfig := sandbox.Layout{Dir: g.dataDir}.Kubeconfig()
-	err := runDemo(cmd.Context(), kubeconfig, examples, f.agents, out)
+	layout := sandbox.Layout{Dir: g.dataDir}
+	err := runDemo(cmd.Context(), layout, examples, f.agents, out)
 	if cmd.Context().Err() != nil {
 		_, down := sandbox.Down(context.WithoutCancel(cmd.Context()), g.dataDir)
 		return errors.Join(err, down)
@@ -92,17 +96,21 @@ func keptDemo(cmd *cobra.Command, g *global, f *upFlags, examples []manifests.Ex
 	}
 	fmt.Fprintf(out, "The sandbox keeps running. Reach it with your own kubectl, or with the one built here:\n"+
 		"  export KUBECONFIG=%s\n  %s get pods -A -o wide\nStop it:\n  %s down --data-dir %s\n",
-		kubeconfig, kubectl, os.Args[0], g.dataDir)
+		layout.Kubeconfig(), kubectl, os.Args[0], g.dataDir)
 	return err
 }
 
-func runDemo(ctx context.Context, kubeconfig string, examples []manifests.Example, agents bool, out io.Writer) error {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+func runDemo(ctx context.Context, layout sandbox.Layout, examples []manifests.Example, agents bool, out io.Writer) error {
+	config, err := clientcmd.BuildConfigFromFlags("", layout.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	state, err := layout.ReadState()
 	if err != nil {
 		return err
 	}
 	config.QPS, config.Burst = 200, 400
-	return demo.Run(ctx, demo.Options{Config: config, Examples: examples, Agents: agents, Out: out})
+	return demo.Run(ctx, demo.Options{Config: config, Examples: examples, Agents: agents, Exporters: state.Exporters(), Out: out})
 }
 
 func readExamples(dir string) ([]manifests.Example, error) {

@@ -105,6 +105,12 @@ func supervisorArgs(g *global, f *upFlags) []string {
 	if f.noScheduler {
 		args = append(args, "--no-gcu-scheduler")
 	}
+	if !f.agents {
+		args = append(args, "--agents=false")
+	}
+	if !f.exporters {
+		args = append(args, "--exporters=false")
+	}
 	if f.nodeGrace > 0 {
 		add("node-monitor-grace-period", f.nodeGrace.String())
 	}

@@ -36,7 +36,7 @@ func downCommand(g *global) *cobra.Command {
 func statusCommand(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "Show the sandbox's processes",
+		Short: "Show the sandbox's processes and where they listen",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			rows, err := sandbox.Status(g.dataDir)
@@ -71,7 +71,7 @@ func statusCommand(g *global) *cobra.Command {
 func faultCommand(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "fault <node> <fault>[,<fault>...]|clear",
-		Short: "Make a simulated node misbehave: stop, restart, reboot, card-fail=<minor>, card-gone=<minor>",
+		Short: "Make a simulated node misbehave: stop, restart, reboot, card-fail=<minor>, card-gone=<minor>, card-hang=<minor>",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			config, err := clientcmd.BuildConfigFromFlags("", sandbox.Layout{Dir: g.dataDir}.Kubeconfig())

@@ -29,6 +29,7 @@ type upFlags struct {
 	runtimeConfig string
 	nodeGrace     time.Duration
 	agents        bool
+	exporters     bool
 }
 
 func upCommand(g *global) *cobra.Command {
@@ -55,7 +56,8 @@ func upCommand(g *global) *cobra.Command {
 	flags.StringVar(&f.featureGates, "feature-gates", "", "passed to the API server, the controller manager and the schedulers")
 	flags.StringVar(&f.runtimeConfig, "runtime-config", "", "passed to the API server")
 	flags.DurationVar(&f.nodeGrace, "node-monitor-grace-period", 0, "how long a silent node counts as ready; 0 is Kubernetes' default")
-	flags.BoolVar(&f.agents, "agents", true, "run the real node agent on each machine; without it nodes write what an agent would, light enough for thousands")
+	flags.BoolVar(&f.agents, "agents", true, "run the real node agent and feature discovery on each machine; without them nodes write what they would, light enough for thousands")
+	flags.BoolVar(&f.exporters, "exporters", true, "run the exporter on each machine with an agent, each on a port of its own")
 	flags.BoolVar(&f.supervise, "supervise", false, "")
 	_ = flags.MarkHidden("supervise")
 	return cmd
@@ -111,7 +113,7 @@ func (g *global) options(ctx context.Context, f *upFlags, log io.Writer) (sandbo
 	o := sandbox.Options{
 		DataDir: g.dataDir, ControllerManager: true, StockScheduler: true, Log: log,
 		FeatureGates: f.featureGates, RuntimeConfig: f.runtimeConfig, NodeMonitorGracePeriod: f.nodeGrace,
-		Agents: f.agents,
+		Agents: f.agents, Exporters: f.agents && f.exporters,
 	}
 	var err error
 	if len(f.machines) > 0 {

@@ -29,7 +29,9 @@ type Options struct {
 	Patience time.Duration
 	// Agents says that the nodes run the real agent, so that it is known what each container sees.
 	Agents bool
-	Out    io.Writer
+	// Exporters are the addresses of the nodes' metrics, by node.
+	Exporters map[string]string
+	Out       io.Writer
 }
 
 type demo struct {
@@ -46,7 +48,7 @@ type result struct {
 	wrong string
 }
 
-// Run submits the examples and prints where their pods went.
+// Run submits the examples and prints where their pods went, then what discovery and exporters say of the nodes.
 func Run(ctx context.Context, o Options) error {
 	if o.Patience == 0 {
 		o.Patience = 20 * time.Second
@@ -70,6 +72,7 @@ func Run(ctx context.Context, o Options) error {
 		}
 	}
 	d.print()
+	errs = append(errs, d.see(ctx)...)
 	for _, r := range d.pods {
 		if r.wrong != "" {
 			errs = append(errs, fmt.Errorf("%s: %s", podName(r.pod), r.wrong))

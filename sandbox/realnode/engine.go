@@ -16,16 +16,6 @@ import (
 	"github.com/topscloud/topscloud/sandbox/process"
 )
 
-// The pods' network. Its addresses are of a block that is for documentation and routed nowhere, so that no network
-// of the machine is hidden. Kubelet refuses a loopback address for its node; the bridge's own serves instead, and leads no
-// farther than a loopback one.
-const (
-	podRange   = "192.0.2.0/24"
-	podMask    = "255.255.255.0"
-	nodeIP     = "192.0.2.1"
-	firstPodIP = "192.0.2.2"
-)
-
 // writeEngineConfig writes containerd's configuration and that of the pods' network.
 func (n *Node) writeEngineConfig() error {
 	runc, err := findRunc()
@@ -91,7 +81,7 @@ state = %[2]q
 			"type": "bridge", "bridge": n.state.Bridge, "isGateway": false, "ipMasq": false,
 			"ipam": map[string]any{
 				"type": "host-local", "dataDir": l.path("ipam"),
-				"ranges": []any{[]any{map[string]string{"subnet": podRange, "rangeStart": firstPodIP}}},
+				"ranges": []any{[]any{map[string]string{"subnet": n.subnet.String(), "rangeStart": n.subnet.firstPod()}}},
 			},
 		}},
 	}, "", "  ")

@@ -76,11 +76,19 @@ func (a *archive) json(mediaType string, value any) descriptor {
 	return a.blob(mediaType, text)
 }
 
-// writeImage writes an OCI archive of an image that holds one program and runs "pause" with it.
-func writeImage(w io.Writer, name string, program []byte) error {
+// imageFile is a file of an image.
+type imageFile struct {
+	path string
+	text []byte
+}
+
+// writeImage writes an OCI archive of an image that holds files and runs the first one with args.
+func writeImage(w io.Writer, name string, files []imageFile, args ...string) error {
 	var layer bytes.Buffer
 	inner := &archive{w: tar.NewWriter(&layer)}
-	inner.file(ProbePath[1:], program, 0o755)
+	for _, p := range files {
+		inner.file(p.path[1:], p.text, 0o755)
+	}
 	if err := errors.Join(inner.err, inner.w.Close()); err != nil {
 		return err
 	}
@@ -89,7 +97,7 @@ func writeImage(w io.Writer, name string, program []byte) error {
 	content := a.blob("application/vnd.oci.image.layer.v1.tar", layer.Bytes())
 	config := a.json("application/vnd.oci.image.config.v1+json", map[string]any{
 		"architecture": runtime.GOARCH, "os": "linux",
-		"config": map[string]any{"Entrypoint": []string{ProbePath}, "Cmd": []string{"pause"}},
+		"config": map[string]any{"Entrypoint": []string{files[0].path}, "Cmd": args},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{content.Digest}},
 	})
 	const manifestType = "application/vnd.oci.image.manifest.v1+json"

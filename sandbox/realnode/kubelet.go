@@ -17,7 +17,7 @@ import (
 
 // writeKubeletConfig writes kubelet's configuration. What Options say goes over it, key by key.
 func (n *Node) writeKubeletConfig() error {
-	credentials, err := n.o.Sandbox.Join(n.o.Name, nodeIP)
+	credentials, err := n.o.Sandbox.Join(n.o.Name, n.subnet.node())
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (n *Node) writeKubeletConfig() error {
 	}
 	config := map[string]any{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
-		"address": nodeIP, "port": ports[0], "healthzBindAddress": "127.0.0.1", "healthzPort": ports[1],
+		"address": n.subnet.node(), "port": ports[0], "healthzBindAddress": "127.0.0.1", "healthzPort": ports[1],
 		"tlsCertFile": credentials.Cert, "tlsPrivateKeyFile": credentials.Key,
 		"authentication": map[string]any{
 			"anonymous": map[string]any{"enabled": false}, "webhook": map[string]any{"enabled": true},
@@ -42,7 +42,7 @@ func (n *Node) writeKubeletConfig() error {
 		"authorization":            map[string]any{"mode": "Webhook"},
 		"containerRuntimeEndpoint": "unix://" + l.engineSocket(),
 		"podLogsDir":               l.podLogs(), "volumePluginDir": l.path("volumeplugins"), "resolvConf": l.path("resolv.conf"),
-		"clusterDNS": []string{nodeIP}, // nobody answers there; without one, each pod gets an event
+		"clusterDNS": []string{n.subnet.node()}, // nobody answers there; without one, each pod gets an event
 		// Everything that is counted or cleaned up hangs below one cgroup of this node.
 		"cgroupDriver": "cgroupfs", "cgroupRoot": n.state.Cgroup, "failCgroupV1": false, "enforceNodeAllocatable": []string{},
 		"localStorageCapacityIsolation": false, "failSwapOn": false, "makeIPTablesUtilChains": false,
@@ -68,7 +68,7 @@ func (n *Node) writeKubeletConfig() error {
 func (n *Node) StartKubelet(ctx context.Context) error {
 	args := []string{
 		"--config=" + n.layout.kubeletConfig(), "--kubeconfig=" + n.kubeconfig, "--root-dir=" + n.layout.kubeletRoot(),
-		"--cert-dir=" + n.layout.path("pki"), "--hostname-override=" + n.o.Name, "--node-ip=" + nodeIP, "--v=4",
+		"--cert-dir=" + n.layout.path("pki"), "--hostname-override=" + n.o.Name, "--node-ip=" + n.subnet.node(), "--v=4",
 	}
 	p, err := process.Start(process.Spec{
 		Name: kubeletName, Path: n.o.Binaries.Path(binaries.Kubelet), Args: append(args, n.o.KubeletArgs...), Dir: n.layout.dir,

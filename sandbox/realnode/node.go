@@ -60,6 +60,7 @@ type Node struct {
 	lock       io.Closer
 	kubeconfig string
 	healthPort int
+	subnet     subnet
 
 	engine, kubelet *process.Process
 	conn            *grpc.ClientConn
@@ -154,12 +155,16 @@ func (n *Node) up(ctx context.Context) error {
 	if err := os.MkdirAll(pluginDir, 0o750); err != nil {
 		return err
 	}
+	var err error
+	if n.subnet, err = freeSubnet(); err != nil {
+		return err
+	}
 	if n.o.Machine != nil {
 		if err := WriteHost(l.hostRoot(), *n.o.Machine); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(makeCgroup(n.state.Cgroup), makeBridge(n.state.Bridge, nodeIP, podMask)); err != nil {
+	if err := errors.Join(makeCgroup(n.state.Cgroup), makeBridge(n.state.Bridge, n.subnet.node(), podMask)); err != nil {
 		return err
 	}
 	steps := []struct {
@@ -205,7 +210,7 @@ func (n *Node) buildImage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(writeImage(f, ProbeImage, text), f.Close())
+	return errors.Join(writeImage(f, ProbeImage, []imageFile{{ProbePath, text}}, "pause"), f.Close())
 }
 
 // WaitReady waits until the API says that the node is ready and pods may be bound to it.

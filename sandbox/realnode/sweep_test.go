@@ -132,7 +132,8 @@ func start(t *testing.T, name string, args ...string) *exec.Cmd {
 func TestImageIsTheSameEachTime(t *testing.T) {
 	t.Parallel()
 	var a, b bytes.Buffer
-	if err := errors.Join(writeImage(&a, ProbeImage, []byte("program")), writeImage(&b, ProbeImage, []byte("program"))); err != nil {
+	files := []imageFile{{ProbePath, []byte("program")}}
+	if err := errors.Join(writeImage(&a, ProbeImage, files, "pause"), writeImage(&b, ProbeImage, files, "pause")); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(a.Bytes(), b.Bytes()) {

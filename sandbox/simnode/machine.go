@@ -2,8 +2,6 @@ package simnode
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -71,40 +69,4 @@ func NewMachine(preset, node string) (Machine, error) {
 		return Machine{}, err
 	}
 	return Machine{Name: node, Preset: preset, Hardware: hw}, nil
-}
-
-// labels returns what feature discovery and NFD publish for the machine.
-func (m Machine) labels(names *contract.Names) map[string]string {
-	out := map[string]string{
-		"kubernetes.io/hostname":                           m.Name,
-		"kubernetes.io/os":                                 "linux",
-		"kubernetes.io/arch":                               "amd64",
-		"feature.node.kubernetes.io/pci-1e36.present":      "true",
-		"feature.node.kubernetes.io/pci-1200_1e36.present": "true",
-		names.PresentLabel:                                 "true",
-		names.SharingLabel:                                 "true",
-		names.Label(contract.LabelCount):                   strconv.Itoa(len(m.Devices.Devices)),
-		names.Label(contract.LabelDriverVer):               m.Driver,
-		names.Label(contract.LabelMachine):                 strings.ReplaceAll(m.Host, " ", "-"),
-	}
-	// Labels of the cards describe all of them or are left out.
-	models, memories := map[string]bool{}, map[int64]bool{}
-	for _, d := range m.Devices.Devices {
-		models[d.Model], memories[d.MemoryMiB] = true, true
-	}
-	if len(models) == 1 {
-		out[names.Label(contract.LabelModel)] = slices.Collect(maps.Keys(models))[0]
-		out[names.AliasPrefix+contract.LabelModel] = out[names.Label(contract.LabelModel)]
-	}
-	if len(memories) == 1 {
-		out[names.Label(contract.LabelMemory)] = strconv.FormatInt(slices.Collect(maps.Keys(memories))[0], 10)
-	}
-	if m.Family != "" {
-		out[names.Label(contract.LabelFamily)] = m.Family
-	}
-	if m.Product != "" {
-		out[names.Label(contract.LabelProduct)] = m.Product
-		out[names.AliasPrefix+contract.LabelProduct] = m.Product
-	}
-	return out
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,11 +33,20 @@ type Options struct {
 	Workers int
 	// Now is the clock of pod lifetimes; nil means time.Now.
 	Now func() time.Time
-	// AgentClient, if set, makes each node run the real node agent beside an imitation of kubelet's device
-	// manager, over real sockets; it returns the client of a node's agent. Without it nodes write what an
-	// agent would, which is enough for a scheduler and light enough for thousands of nodes.
-	AgentClient func(ctx context.Context, node string) (kubernetes.Interface, error)
+	// Client, if set, makes each node run the real node agent and feature discovery beside an imitation of kubelet's
+	// device manager, over real sockets; it returns the client of one of a node's service accounts (AgentAccount,
+	// DiscoveryAccount). Without it nodes write what both would, which is enough for a scheduler and light enough for
+	// thousands of nodes.
+	Client func(ctx context.Context, node, account string) (kubernetes.Interface, error)
+	// Exporter, if set, makes each of these nodes run the exporter too; it returns the address to serve on.
+	Exporter func(node string) (string, error)
 }
+
+// The service accounts in kube-system that nodes ask Options.Client for.
+const (
+	AgentAccount     = "gcu-device-plugin"
+	DiscoveryAccount = "gcu-feature-discovery"
+)
 
 // Manager runs simulated nodes: one informer and one queue serve all of them. A node is served by one
 // worker at a time.
@@ -50,10 +61,10 @@ type Manager struct {
 	synced     chan struct{}
 	addresses  atomic.Int64
 
-	// agents counts agents that run, until endAgents.
-	agents    sync.WaitGroup
-	living    context.Context
-	endAgents context.CancelFunc
+	// hosts counts the nodes whose programs run, until endHosts.
+	hosts    sync.WaitGroup
+	living   context.Context
+	endHosts context.CancelFunc
 
 	// mu guards nodes.
 	mu    sync.Mutex
@@ -69,7 +80,7 @@ func NewManager(client kubernetes.Interface, o Options) *Manager {
 	}
 	if o.Workers == 0 {
 		o.Workers = 4
-		if o.AgentClient != nil {
+		if o.Client != nil {
 			o.Workers = 16 // starting a container waits for the agent
 		}
 	}
@@ -82,7 +93,7 @@ func NewManager(client kubernetes.Interface, o Options) *Manager {
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](10*time.Millisecond, 2*time.Second)),
 		factory: informers.NewSharedInformerFactory(client, 0),
 	}
-	m.living, m.endAgents = context.WithCancel(context.Background())
+	m.living, m.endHosts = context.WithCancel(context.Background())
 	m.pods = m.factory.Core().V1().Pods().Informer()
 	m.nodeLister = m.factory.Core().V1().Nodes().Lister()
 	// Neither call can fail on an informer that was just made.
@@ -125,8 +136,8 @@ func (m *Manager) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer func() {
 		wg.Wait()
-		m.endAgents()
-		m.agents.Wait()
+		m.endHosts()
+		m.hosts.Wait()
 	}()
 	m.factory.Start(ctx.Done())
 	defer m.factory.Shutdown()
@@ -188,14 +199,14 @@ func conflictOnly(err error) bool {
 }
 
 // Add registers a machine as a node, or takes over the node of that name, and serves it from now on.
-// It returns when the node is ready in the API.
+// It returns when the node is ready in the API; WaitReady waits for what runs on it.
 func (m *Manager) Add(ctx context.Context, machine Machine) error {
-	n := &node{Machine: machine, manager: m, names: m.options.Names}
+	n := &node{Machine: machine, manager: m, names: m.options.Names, labelled: make(chan struct{})}
 	if err := n.register(ctx); err != nil {
 		return fmt.Errorf("node %s: %w", machine.Name, err)
 	}
-	if m.options.AgentClient != nil {
-		if err := n.startAgent(ctx); err != nil {
+	if m.options.Client != nil {
+		if err := n.startReal(ctx); err != nil {
 			return fmt.Errorf("node %s: %w", machine.Name, err)
 		}
 	}
@@ -210,6 +221,29 @@ func (m *Manager) Add(ctx context.Context, machine Machine) error {
 		return fmt.Errorf("node %s: simulated already", machine.Name)
 	}
 	m.queue.Add(machine.Name)
+	return nil
+}
+
+// WaitReady returns when feature discovery has labelled all nodes and their exporters answer, for nodes that run them.
+func (m *Manager) WaitReady(ctx context.Context) error {
+	m.mu.Lock()
+	nodes := slices.Collect(maps.Values(m.nodes))
+	m.mu.Unlock()
+	for _, n := range nodes {
+		if n.real == nil {
+			continue
+		}
+		select {
+		case <-n.labelled:
+		case <-ctx.Done():
+			return fmt.Errorf("node %s: feature discovery has not labelled it: %w", n.Name, context.Cause(ctx))
+		}
+		if n.real.exporter != nil {
+			if err := n.real.exporter.wait(ctx); err != nil {
+				return fmt.Errorf("node %s: %w", n.Name, err)
+			}
+		}
+	}
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,8 +31,11 @@ type node struct {
 	admitted map[types.UID]bool
 	// restartSeen is the version of the Node whose wish to restart was carried out.
 	restartSeen string
-	// real is the node's agent and the kubelet it talks to; nil where the node writes what an agent would.
-	real *realAgent
+	// real is what runs on the node and the kubelet it talks to; nil where the node writes what it would.
+	real *realHost
+	// labelled is closed when feature discovery has labelled the node.
+	labelled chan struct{}
+	onLabels sync.Once
 }
 
 func (n *node) address() string { return fmt.Sprintf("198.19.%d.%d", n.index/250, n.index%250+1) }
@@ -44,12 +48,12 @@ func (n *node) register(ctx context.Context) error {
 	}
 	cards := newNodeCards(n.Devices, n.names, true, nil)
 	offered := n.resources(cards.total())
-	if n.manager.options.AgentClient != nil {
+	if n.manager.options.Client != nil {
 		devices, offered = "", n.resources(units{}) // the agent will tell
 	}
 	want := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: n.Name, Labels: n.labels(n.names),
+			Name: n.Name, Labels: n.labels(time.Now()),
 			Annotations: map[string]string{n.names.DevicesKey: devices},
 		},
 		Status: corev1.NodeStatus{
@@ -100,6 +104,16 @@ func (n *node) sync(ctx context.Context) (time.Duration, error) {
 	}
 	if err != nil {
 		return 0, err
+	}
+	if n.real != nil {
+		if labelled(obj, n.names) {
+			n.onLabels.Do(func() { close(n.labelled) })
+		}
+		select {
+		case <-n.labelled:
+		default:
+			return 0, nil // a node without its labels offers nothing, or pods would go to it by what it seems to be
+		}
 	}
 	faults, err := fault.Parse(obj.Annotations[FaultAnnotation])
 	if err != nil {

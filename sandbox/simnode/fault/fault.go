@@ -13,8 +13,8 @@ import (
 // Set is what is wrong with one node at once.
 type Set struct {
 	Stop, Restart, Reboot bool
-	// Failed and Gone are card minors.
-	Failed, Gone []int
+	// Failed, Gone and Hung are card minors.
+	Failed, Gone, Hung []int
 }
 
 // Parse reads the annotation's value.
@@ -37,8 +37,10 @@ func Parse(text string) (Set, error) {
 			f.Failed = append(f.Failed, minor)
 		case key == "card-gone" && card:
 			f.Gone = append(f.Gone, minor)
+		case key == "card-hang" && card:
+			f.Hung = append(f.Hung, minor)
 		default:
-			return Set{}, fmt.Errorf("fault %q: want stop, restart, reboot, card-fail=<minor> or card-gone=<minor>, comma-separated", word)
+			return Set{}, fmt.Errorf("fault %q: want stop, restart, reboot, card-fail=<minor>, card-gone=<minor> or card-hang=<minor>, comma-separated", word)
 		}
 	}
 	return f, nil
@@ -61,10 +63,13 @@ func (f Set) String() string {
 	for _, m := range f.Gone {
 		words = append(words, fmt.Sprintf("card-gone=%d", m))
 	}
+	for _, m := range f.Hung {
+		words = append(words, fmt.Sprintf("card-hang=%d", m))
+	}
 	return strings.Join(words, ",")
 }
 
-// Apply returns the cards as the node agent would report them under the faults.
+// Apply returns the cards as the node agent would report them under the faults. A card that hangs is reported as it was.
 func (f Set) Apply(d contract.NodeDevices) contract.NodeDevices {
 	d.Devices = slices.DeleteFunc(slices.Clone(d.Devices), func(c contract.NodeDevice) bool {
 		return slices.Contains(f.Gone, c.Minor)

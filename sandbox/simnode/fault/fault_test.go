@@ -9,7 +9,7 @@ import (
 )
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"", "stop", "restart, card-fail=3", "card-gone=-1", "card-fail", "stop=1"} {
+	for _, s := range []string{"", "stop", "restart, card-fail=3", "card-gone=-1", "card-hang=2,card-gone=1", "card-fail", "stop=1"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -110,7 +110,7 @@ func keepLogs() {
 		return
 	}
 	files := []string{
-		machine.LogFile("kubelet"), machine.LogFile("containerd"), cluster.Layout().LogFile(sandbox.GCUScheduler),
+		machine.LogFile("kubelet"), machine.LogFile("containerd"), machine.LogFile("gcu-device-plugin"), cluster.Layout().LogFile(sandbox.GCUScheduler),
 		cluster.Layout().LogFile(sandbox.APIServer),
 	}
 	for _, file := range files {
