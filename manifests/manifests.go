@@ -11,7 +11,7 @@ import (
 	"github.com/topscloud/topscloud/internal/contract"
 )
 
-//go:embed yaml/*.yaml examples/*.yaml
+//go:embed yaml/*.yaml examples/*.yaml alerts/*.yaml dashboards/*.json
 var files embed.FS
 
 // SchedulerRBAC returns the rights of gcu-scheduler.
@@ -41,6 +41,24 @@ const (
 
 // ExporterMonitors returns how prometheus-operator finds gcu-exporter.
 func ExporterMonitors() ([]byte, error) { return files.ReadFile("yaml/gcu-exporter-monitors.yaml") }
+
+// Rules returns the recording and alerting rules, as Prometheus reads them.
+func Rules() ([]byte, error) { return files.ReadFile("alerts/gcu-rules.yaml") }
+
+// Dashboards returns the Grafana dashboards by file name.
+func Dashboards() (map[string][]byte, error) {
+	entries, err := files.ReadDir("dashboards")
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]byte{}
+	for _, e := range entries {
+		if out[e.Name()], err = files.ReadFile("dashboards/" + e.Name()); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
 
 // NFD returns node-feature-discovery as configured for GCU nodes; with tke its variant for that cloud.
 func NFD(tke bool) ([]byte, error) {

@@ -22,6 +22,9 @@ func (s *Sandbox) listeners() []string {
 	if s.options.GCUScheduler != "" {
 		out = append(out, GCUScheduler)
 	}
+	if s.options.Prometheus != "" {
+		out = append(out, Prometheus, nodePrograms)
+	}
 	if s.options.Exporters {
 		for _, m := range s.options.Machines {
 			out = append(out, exporterListener+m.Name)
@@ -31,7 +34,16 @@ func (s *Sandbox) listeners() []string {
 }
 
 func (s *Sandbox) url(listener string) string {
-	return fmt.Sprintf("https://127.0.0.1:%d", s.port(listener))
+	return urlOf(listener, s.port(listener))
+}
+
+// urlOf is where a component serves. All but Prometheus have certificates.
+func urlOf(component string, port int) string {
+	scheme := "https"
+	if component == Prometheus {
+		scheme = "http"
+	}
+	return fmt.Sprintf("%s://127.0.0.1:%d", scheme, port)
 }
 
 func (s *Sandbox) spec(name, path string, args []string) process.Spec {

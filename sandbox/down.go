@@ -72,7 +72,7 @@ func Status(dir string) ([]Row, error) {
 		if name == Supervisor {
 			up = row.State == "running"
 		} else if row.State == "running" {
-			row.URL = fmt.Sprintf("https://127.0.0.1:%d", state.Ports[name])
+			row.URL = urlOf(name, state.Ports[name])
 		}
 		rows = append(rows, row)
 	}

@@ -20,13 +20,14 @@ const (
 	ControllerManager = "kube-controller-manager"
 	StockScheduler    = "kube-scheduler"
 	GCUScheduler      = "gcu-scheduler"
+	Prometheus        = "prometheus"
 	// Supervisor is the process that holds the sandbox and its simulated nodes.
 	Supervisor = "supervisor"
 )
 
 // Components lists the child processes in starting order.
 func Components() []string {
-	return []string{Etcd, APIServer, ControllerManager, StockScheduler, GCUScheduler}
+	return []string{Etcd, APIServer, ControllerManager, StockScheduler, GCUScheduler, Prometheus}
 }
 
 // Layout is the data folder:

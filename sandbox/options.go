@@ -31,6 +31,8 @@ type Options struct {
 	// Agents makes each of them run the real node agent and feature discovery, with their own rights, against an
 	// imitation of kubelet. Exporters makes each of these run the exporter too, on a port of its own.
 	Agents, Exporters bool
+	// Prometheus is the executable of a Prometheus that scrapes all parts; empty runs none.
+	Prometheus string
 	// NodeMonitorGracePeriod is how long a silent node counts as ready; 0 keeps Kubernetes' default.
 	NodeMonitorGracePeriod time.Duration
 	// FeatureGates is passed to the API server, the controller manager and the schedulers
@@ -54,6 +56,11 @@ func (o *Options) complete() error {
 	}
 	if o.Exporters && !o.Agents {
 		return errors.New("sandbox: exporters without agents: want agents too, since exporters ask them who holds what")
+	}
+	if o.Prometheus != "" {
+		if o.Prometheus, err = executable("sandbox: prometheus", o.Prometheus); err != nil {
+			return err
+		}
 	}
 	if o.NodeMonitorGracePeriod < 0 {
 		return fmt.Errorf("sandbox: node monitor grace period %s: want 0 or more", o.NodeMonitorGracePeriod)

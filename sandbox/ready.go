@@ -60,10 +60,13 @@ func (p *probe) wait(ctx context.Context, proc *process.Process, url string) err
 	}
 }
 
-// readyPath is /readyz, which the controller manager does not have.
+// readyPath is /readyz, which the controller manager and Prometheus do not have.
 func readyPath(name string) string {
-	if name == ControllerManager {
+	switch name {
+	case ControllerManager:
 		return "/healthz"
+	case Prometheus:
+		return "/-/ready"
 	}
 	return "/readyz"
 }

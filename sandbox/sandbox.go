@@ -34,6 +34,8 @@ type Sandbox struct {
 
 	nodes     *simnode.Manager
 	stopNodes func()
+	// stopPrograms ends the listener of what the nodes' programs count.
+	stopPrograms func()
 	// retired are nodes of the data folder that are not simulated any more.
 	retired []string
 
@@ -173,7 +175,12 @@ func (s *Sandbox) upRest(ctx context.Context) error {
 		return err
 	}
 	if s.options.ControllerManager {
-		return s.settle(ctx)
+		if err := s.settle(ctx); err != nil {
+			return err
+		}
+	}
+	if s.options.Prometheus != "" {
+		return s.upPrometheus(ctx)
 	}
 	return nil
 }
@@ -280,6 +287,7 @@ func (s *Sandbox) Restart(ctx context.Context, name string) error {
 	specs := map[string]func() (process.Spec, error){
 		Etcd: s.etcdSpec, APIServer: s.apiServerSpec, ControllerManager: s.controllerManagerSpec,
 		StockScheduler: s.stockSchedulerSpec, GCUScheduler: s.gcuSchedulerSpec,
+		Prometheus: s.prometheusSpec,
 	}
 	if err := s.Kill(name); err != nil {
 		return err
@@ -321,6 +329,10 @@ func (s *Sandbox) Stop() {
 
 // halt ends the child processes and nodes.
 func (s *Sandbox) halt() {
+	if s.stopPrograms != nil {
+		s.stopPrograms()
+		s.stopPrograms = nil
+	}
 	if s.stopNodes != nil {
 		s.stopNodes()
 		s.stopNodes = nil

@@ -105,6 +105,10 @@ func supervisorArgs(g *global, f *upFlags) []string {
 	if f.noScheduler {
 		args = append(args, "--no-gcu-scheduler")
 	}
+	if f.prometheus {
+		args = append(args, "--with-prometheus")
+	}
+	add("prometheus-binary", f.prometheusBin)
 	if !f.agents {
 		args = append(args, "--agents=false")
 	}

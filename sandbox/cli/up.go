@@ -30,6 +30,8 @@ type upFlags struct {
 	nodeGrace     time.Duration
 	agents        bool
 	exporters     bool
+	prometheus    bool
+	prometheusBin string
 }
 
 func upCommand(g *global) *cobra.Command {
@@ -58,6 +60,8 @@ func upCommand(g *global) *cobra.Command {
 	flags.DurationVar(&f.nodeGrace, "node-monitor-grace-period", 0, "how long a silent node counts as ready; 0 is Kubernetes' default")
 	flags.BoolVar(&f.agents, "agents", true, "run the real node agent and feature discovery on each machine; without them nodes write what they would, light enough for thousands")
 	flags.BoolVar(&f.exporters, "exporters", true, "run the exporter on each machine with an agent, each on a port of its own")
+	flags.BoolVar(&f.prometheus, "with-prometheus", false, "run Prometheus, scraping exporters, agents, discovery, the scheduler and the API server, with the shipped rules")
+	flags.StringVar(&f.prometheusBin, "prometheus-binary", "", "prometheus executable (default: the cached build of "+binaries.PrometheusVersion+", made if it is not there)")
 	flags.BoolVar(&f.supervise, "supervise", false, "")
 	_ = flags.MarkHidden("supervise")
 	return cmd
@@ -133,8 +137,18 @@ func (g *global) options(ctx context.Context, f *upFlags, log io.Writer) (sandbo
 			return o, err
 		}
 	}
-	o.Binaries, err = binaries.Ensure(ctx, binaries.Options{Source: g.source, Log: log})
-	return o, err
+	build := binaries.Options{Source: g.source, Log: log}
+	if o.Binaries, err = binaries.Ensure(ctx, build); err != nil || !f.prometheus {
+		return o, err
+	}
+	if o.Prometheus = f.prometheusBin; o.Prometheus == "" {
+		dir, err := binaries.EnsurePrometheus(ctx, build)
+		if err != nil {
+			return o, err
+		}
+		o.Prometheus = filepath.Join(dir, binaries.Prometheus)
+	}
+	return o, nil
 }
 
 func (g *global) formerMachines() ([]simnode.Machine, error) {

@@ -58,6 +58,9 @@ func (n *node) startContainers(ctx context.Context, p *corev1.Pod, status *corev
 		n.real.seen[p.UID][name] = seen
 		changed = true
 	}
+	if err := n.real.work.set(p.UID, status, n.real.seen[p.UID]); err != nil {
+		return nil, err
+	}
 	if !changed {
 		return p, nil
 	}

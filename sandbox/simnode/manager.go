@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -301,4 +303,20 @@ func (m *Manager) podsOf(name string) ([]*corev1.Pod, error) {
 		out = append(out, p)
 	}
 	return out, nil
+}
+
+// Metrics serves what agent and feature discovery of each node count, at /<node>.
+func (m *Manager) Metrics() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{node}", func(w http.ResponseWriter, r *http.Request) {
+		m.mu.Lock()
+		n := m.nodes[r.PathValue("node")]
+		m.mu.Unlock()
+		if n == nil || n.real == nil {
+			http.NotFound(w, r)
+			return
+		}
+		promhttp.HandlerFor(n.real.metrics, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	})
+	return mux
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -45,6 +46,9 @@ type realHost struct {
 	down   bool
 	faults string
 	seen   map[types.UID]map[string]Seen
+	work   *workers
+	// metrics are those of agent and discovery.
+	metrics *prometheus.Registry
 }
 
 // startReal runs the node's programs until the manager ends. The folder is a short one: sockets have paths of at most
@@ -54,7 +58,10 @@ func (n *node) startReal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := &realHost{root: root, seen: map[types.UID]map[string]Seen{}}
+	r := &realHost{root: root, seen: map[types.UID]map[string]Seen{}, metrics: prometheus.NewRegistry()}
+	if r.work, err = newWorkers(r.hostRoot()); err != nil {
+		return errors.Join(err, os.RemoveAll(root))
+	}
 	if r.kubelet, err = kubelettest.Run(root); err != nil {
 		return errors.Join(err, os.RemoveAll(root))
 	}
@@ -107,8 +114,13 @@ func (r *realHost) makeAgent(ctx context.Context, n *node) error {
 		return err
 	}
 	r.closers = append(r.closers, cards.Close)
+	counts := agent.NewMetrics()
+	if err := counts.Register(r.metrics); err != nil {
+		return err
+	}
 	r.agent, err = agent.New(agent.Options{
-		Names: n.names, Node: n.Name, Client: client, Source: cards, Instance: "sim",
+		Metrics: counts,
+		Names:   n.names, Node: n.Name, Client: client, Source: cards, Instance: "sim",
 		PluginDir: r.kubelet.PluginDir(), PodResources: r.kubelet.PodResourcesSocket(),
 		CDIDir: filepath.Join(r.root, "cdi"), StateDir: filepath.Join(r.root, "state"), HostRoot: r.hostRoot(),
 		BookSocket: r.bookSocket(),
@@ -133,8 +145,13 @@ func (r *realHost) makeDiscovery(ctx context.Context, n *node) error {
 		return err
 	}
 	r.closers = append(r.closers, cards.Close)
+	counts := discovery.NewMetrics()
+	if err := counts.Register(r.metrics); err != nil {
+		return err
+	}
 	r.discovery, err = discovery.New(discovery.Options{
-		Source: cards, Node: n.Name, Client: client, Events: command.NewEvents(client, n.Name),
+		Metrics: counts,
+		Source:  cards, Node: n.Name, Client: client, Events: command.NewEvents(client, n.Name),
 		Output:       &publish.NodeLabels{Client: client, Names: n.names, Node: n.Name},
 		Labels:       labels.Options{Names: n.names},
 		RemovalDelay: 2 * time.Second,
@@ -149,7 +166,7 @@ func (r *realHost) control() string { return filepath.Join(r.root, "faults") }
 
 // up brings kubelet back after a stop and puts the cards' faults in force. It reports whether the agent is
 // registered.
-func (r *realHost) up(f fault.Set) (ready bool, err error) {
+func (r *realHost) up(f fault.Set, cardMiB int64) (ready bool, err error) {
 	if r.down {
 		if err := r.kubelet.Up(); err != nil {
 			return false, err
@@ -166,6 +183,7 @@ func (r *realHost) up(f fault.Set) (ready bool, err error) {
 	for _, minor := range f.Hung {
 		faults = append(faults, sim.Fault{Kind: "hang", Minor: minor})
 	}
+	faults = append(faults, r.work.faults(cardMiB)...)
 	if text := fmt.Sprint(faults); text != r.faults {
 		if err := sim.WriteFaults(r.control(), faults...); err != nil {
 			return false, err
@@ -254,6 +272,9 @@ func (n *node) dropGone(pods []*corev1.Pod) {
 		if !live[uid] {
 			n.real.kubelet.Remove(uid)
 			delete(n.real.seen, uid)
+			if err := n.real.work.set(uid, nil, nil); err != nil {
+				klog.ErrorS(err, "Processes of a pod that is gone stay", "node", n.Name)
+			}
 		}
 	}
 }
