@@ -97,6 +97,12 @@ fuzz: ## Each fuzz target for ten minutes, one a core at once (FUZZTIME=1m, FUZZ
 dashboards: ## Write manifests/dashboards anew
 	cd hack/dashboards && $(GO) run . ../../manifests/dashboards
 
+.PHONY: panels
+panels: kube kube-prometheus ## Draw what each panel of the dashboards shows, into bin/panels
+	@mkdir -p $(BIN)/panels
+	TOPSCLOUD_PANELS=$(CURDIR)/$(BIN)/panels $(GO) test -count=1 -run Dashboards ./test/monitoring
+	cd hack/dashboards && $(GO) run ./plot $(CURDIR)/$(BIN)/panels
+
 .PHONY: vet
 vet: ## go vet, for amd64 and arm64
 	$(GO) vet ./...

@@ -128,7 +128,7 @@ func (n *node) sync(ctx context.Context) (time.Duration, error) {
 		return 0, nil
 	}
 	if n.real != nil {
-		if ok, err := n.real.up(faults, n.cardMiB()); !ok || err != nil {
+		if ok, err := n.real.up(faults, n.Devices.Devices); !ok || err != nil {
 			return again, err
 		}
 	}

@@ -166,7 +166,7 @@ func (r *realHost) control() string { return filepath.Join(r.root, "faults") }
 
 // up brings kubelet back after a stop and puts the cards' faults in force. It reports whether the agent is
 // registered.
-func (r *realHost) up(f fault.Set, cardMiB int64) (ready bool, err error) {
+func (r *realHost) up(f fault.Set, devices []contract.NodeDevice) (ready bool, err error) {
 	if r.down {
 		if err := r.kubelet.Up(); err != nil {
 			return false, err
@@ -183,7 +183,7 @@ func (r *realHost) up(f fault.Set, cardMiB int64) (ready bool, err error) {
 	for _, minor := range f.Hung {
 		faults = append(faults, sim.Fault{Kind: "hang", Minor: minor})
 	}
-	faults = append(faults, r.work.faults(cardMiB)...)
+	faults = append(append(faults, r.work.faults(devices)...), ring(devices)...)
 	if text := fmt.Sprint(faults); text != r.faults {
 		if err := sim.WriteFaults(r.control(), faults...); err != nil {
 			return false, err

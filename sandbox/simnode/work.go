@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/topscloud/topscloud/eflib/sim"
+	"github.com/topscloud/topscloud/internal/contract"
 )
 
 // Made-up work: each running container with cards has one process on each of them, which holds a part of what the
@@ -105,13 +106,18 @@ func (w *workers) set(pod types.UID, status *corev1.PodStatus, seen map[string]S
 }
 
 // faults are what the cards tell of the processes. A container with whole cards is told no amount: it may use all.
-func (w *workers) faults(cardMiB int64) []sim.Fault {
+func (w *workers) faults(devices []contract.NodeDevice) []sim.Fault {
 	var out []sim.Fault
 	for _, p := range w.running {
 		minors := strings.Split(p.seen.Cards, ",")
 		given, err := strconv.ParseInt(p.seen.MemoryMiB, 10, 64)
 		if err != nil {
-			given = cardMiB * int64(len(minors))
+			given = 0
+			for _, d := range devices {
+				if slices.Contains(minors, strconv.Itoa(d.Minor)) {
+					given += d.MemoryMiB
+				}
+			}
 		}
 		each := given / int64(len(minors)) * usedPart / 100
 		for _, text := range minors {
@@ -126,10 +132,23 @@ func (w *workers) faults(cardMiB int64) []sim.Fault {
 	return out
 }
 
-// cardMiB is the memory of one of the node's cards.
-func (n *node) cardMiB() int64 {
-	if len(n.Devices.Devices) == 0 {
-		return 0
+// ring joins the T20 cards of a node, which have an interconnect: port 0 of each leads to port 1 of the next.
+func ring(devices []contract.NodeDevice) []sim.Fault {
+	var round []int
+	for _, d := range devices {
+		if d.Model == "T20" {
+			round = append(round, d.Minor)
+		}
 	}
-	return n.Devices.Devices[0].MemoryMiB
+	if len(round) < 2 {
+		return nil
+	}
+	var out []sim.Fault
+	for i, minor := range round {
+		next, before := round[(i+1)%len(round)], round[(i+len(round)-1)%len(round)]
+		out = append(out,
+			sim.Fault{Kind: "port", Minor: minor, Args: []string{"0", strconv.Itoa(next), "1"}},
+			sim.Fault{Kind: "port", Minor: minor, Args: []string{"1", strconv.Itoa(before), "0"}})
+	}
+	return out
 }
