@@ -131,7 +131,7 @@ func run(ctx context.Context, f *flags, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	wg.Go(func() { e.pages.run(ctx, e.sampler, e.owners) })
+	wg.Go(func() { e.pages.run(ctx, e.sampler, e.owners, e.looked) })
 	return e.serve(ctx, handler)
 }
 
