@@ -232,7 +232,7 @@ func TestAway(t *testing.T) {
 				}
 				n.mu.Unlock()
 				fail(nil)
-				time.Sleep(12 * time.Second)
+				time.Sleep(2 * time.Second) // whoever is away is asked every second
 				synctest.Wait()
 				n.says(t, "card 0: uid-a main 1024")
 			})

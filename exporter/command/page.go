@@ -51,16 +51,19 @@ type pager struct {
 	writer *flate.Writer // reused: it is large
 }
 
-// run renders whenever what is told may have changed, until ctx ends.
-func (p *pager) run(ctx context.Context, s *sampler.Sampler, owners *attribution.Attributor) {
+// run renders whenever what is told may have changed, until ctx ends. There is no page before looked says that all
+// cards have answered or had their time: until then each moment brings another card, and a scrape that was gathered just
+// now must not be followed by a page that has less.
+func (p *pager) run(ctx context.Context, s *sampler.Sampler, owners *attribution.Attributor, looked func() bool) {
 	ticker := time.NewTicker(refresh)
 	defer ticker.Stop()
 	var version uint64
 	var snapshot *attribution.Snapshot
 	for {
 		last := p.latest.Load()
+		early := last == nil && !looked()
 		changed := s.Version() != version || owners != nil && owners.Latest() != snapshot
-		if changed || last == nil || time.Since(last.made) >= pageAge {
+		if !early && (changed || last == nil || time.Since(last.made) >= pageAge) {
 			// Both are read before the cards are, so that a change meanwhile is seen the next time.
 			version = s.Version()
 			if owners != nil {
