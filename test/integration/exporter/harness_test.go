@@ -57,6 +57,12 @@ func start(t *testing.T, n *nodetest.Node, flags ...string) *exporter {
 		cancel()
 		t.Fatalf("the exporter ended: %v", err)
 	}
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the exporter: %v", err)
+		}
+	})
 	n.Until("the exporter has looked at its cards", func(ctx context.Context) error {
 		p, err := e.scrape(ctx)
 		if err != nil {
@@ -66,12 +72,6 @@ func start(t *testing.T, n *nodetest.Node, flags ...string) *exporter {
 			return fmt.Errorf("answered: %v", answered)
 		}
 		return nil
-	})
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the exporter: %v", err)
-		}
 	})
 	return e
 }
@@ -134,7 +134,7 @@ func (e *exporter) until(what string, check func(page) error) {
 		}
 		for _, name := range e.tells {
 			if got := p.series(name, "minor_number"); len(got) != cards {
-				e.t.Errorf("%s: %d cards have %s, want %d: %v", what, len(got), name, cards, got)
+				e.t.Fatalf("%s: %d cards have %s, want %d: %v", what, len(got), name, cards, got)
 			}
 		}
 		return check(p)
