@@ -3,7 +3,9 @@ package eflib
 import (
 	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/topscloud/topscloud/internal/contract"
 	"github.com/topscloud/topscloud/topology"
 )
 
@@ -14,7 +16,7 @@ const VendorID = 0x1e36
 type Device struct {
 	// Minor is the number in the card's name: 3 for /dev/gcu3. It is the card's id on its host.
 	Minor int
-	// UUID starts with "GCU-". Whether it follows the card to another host depends on the back end.
+	// UUID starts with "GCU-". Whether it follows the card to another host depends on the back end: see OwnUUID.
 	UUID         string
 	SerialNumber string
 	// Model is the name as in labels ("S60"); Product and Family ("scorpio", "SCORPIO") are empty
@@ -41,6 +43,16 @@ type Host struct {
 	// Product is the name of the machine in its firmware, for example "NF5468M5".
 	Product string
 }
+
+// addressUUID starts the uuids that are made of PCI addresses.
+const addressUUID = contract.UUIDPrefix + "PCI-"
+
+// AddressUUID returns the uuid that a card is given which has not told its own: it says where the card is, and so it
+// stays the same when another card is put there.
+func AddressUUID(at topology.Address) string { return addressUUID + at.String() }
+
+// OwnUUID says whether a uuid is what a card tells of itself: it is neither missing nor made of the card's address.
+func OwnUUID(uuid string) bool { return uuid != "" && !strings.HasPrefix(uuid, addressUUID) }
 
 // NodePath returns the path of the device node of a card.
 func NodePath(minor int) string { return fmt.Sprintf("/dev/gcu%d", minor) }

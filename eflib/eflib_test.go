@@ -114,3 +114,20 @@ func TestDeviceErrors(t *testing.T) {
 		t.Errorf("got %v", a)
 	}
 }
+
+// What a card tells of itself, apart from what is made for a card that tells nothing.
+func TestOwnUUID(t *testing.T) {
+	t.Parallel()
+	at, err := topology.ParseAddress("0000:11:00.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := eflib.AddressUUID(at); got != "GCU-PCI-0000:11:00.0" {
+		t.Errorf("made of an address: %s", got)
+	}
+	for uuid, want := range map[string]bool{"GCU-U53000080105": true, "GCU-PCIE1": true, "": false, eflib.AddressUUID(at): false} {
+		if got := eflib.OwnUUID(uuid); got != want {
+			t.Errorf("%q: %t, want %t", uuid, got, want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/topscloud/topscloud/deviceplugin/health"
 	"github.com/topscloud/topscloud/gcushare/ledger"
 	"github.com/topscloud/topscloud/gcushare/ledger/nodebook"
 	"github.com/topscloud/topscloud/gcushare/share"
@@ -15,11 +16,11 @@ var kindNames = map[share.Kind]string{share.Whole: nodebook.Whole, share.Memory:
 // tellBook tells the node's other programs who holds what now.
 func (a *Agent) tellBook(book contract.Book) {
 	a.mu.Lock()
-	units := a.units
+	units, cards := a.units, a.report.Cards
 	a.mu.Unlock()
 	out := nodebook.Book{
 		Node: a.o.Node, MemoryUnitMiB: units.UnitMiB, SliceCount: units.SliceCount,
-		Holdings: holdings(a.o.Names, book, a.pods.Cached),
+		Holdings: holdings(a.o.Names, book, placeIn(cards), a.pods.Cached),
 	}
 	changed, err := a.book.Set(out)
 	switch {
@@ -33,7 +34,7 @@ func (a *Agent) tellBook(book contract.Book) {
 // holdings are the cards of the containers that may still use them. A pod that is not there any more, has ended,
 // or whose container has ended for good, holds nothing, though the book keeps its tickets until kubelet has
 // forgotten them too.
-func holdings(names *contract.Names, book contract.Book, cached func(types.UID) *v1.Pod) []nodebook.Holding {
+func holdings(names *contract.Names, book contract.Book, place func(minor int, uuid string) string, cached func(types.UID) *v1.Pod) []nodebook.Holding {
 	kinds := map[string]share.Kind{}
 	for k := range share.Kind(share.Kinds) {
 		if name := k.Resource(names); name != "" {
@@ -62,13 +63,28 @@ func holdings(names *contract.Names, book contract.Book, cached func(types.UID) 
 			}
 			seen[at] = true
 			out = append(out, nodebook.Holding{
-				Minor: c.Minor, UUID: c.UUID, PodUID: t.PodUID, Namespace: pod.Namespace, Pod: pod.Name,
+				Minor: c.Minor, UUID: c.UUID, PCIBusID: place(c.Minor, c.UUID),
+				PodUID: t.PodUID, Namespace: pod.Namespace, Pod: pod.Name,
 				Container: t.Container, Resource: t.Resource, Kind: kindNames[kind], MemoryMiB: c.MemoryMiB,
 			})
 		}
 	}
 	nodebook.Sort(out)
 	return out
+}
+
+// placeIn returns how to find where a card is. It is told only of a card that is there: one that is gone may have
+// another in its place.
+func placeIn(cards []health.Card) func(minor int, uuid string) string {
+	return func(minor int, uuid string) string {
+		for i := range cards {
+			d := &cards[i].Device // as it was seen last: a card that is remembered under its uuid may be another by now
+			if cards[i].Present && d.Minor == minor && d.UUID != "" && contract.NormalUUID(d.UUID) == contract.NormalUUID(uuid) {
+				return d.PCIAddress.String()
+			}
+		}
+		return ""
+	}
 }
 
 // endedForGood says whether a container has ended and kubelet does not start it again.

@@ -8,8 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/topscloud/topscloud/deviceplugin/health"
+	"github.com/topscloud/topscloud/eflib"
 	"github.com/topscloud/topscloud/gcushare/ledger/nodebook"
 	"github.com/topscloud/topscloud/internal/contract"
+	"github.com/topscloud/topscloud/topology"
 )
 
 // A holding is what a container may still use: one that is done with its card is not told, however long kubelet
@@ -52,10 +55,13 @@ func TestHoldings(t *testing.T) {
 		{Name: "t5", Resource: names.ResourceMemory},                                               // not started yet
 		{Name: "t6", Resource: "acme.com/npu", PodUID: "u1", Container: "main", Cards: card},
 	}}
+	cards := []health.Card{{Minor: 3, UUID: "GCU-3", Present: true, Device: eflib.Device{
+		Minor: 3, UUID: "GCU-3", PCIAddress: topology.Address{Bus: 0x11},
+	}}}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := holdings(names, book, func(types.UID) *v1.Pod {
+			got := holdings(names, book, placeIn(cards), func(types.UID) *v1.Pod {
 				if tt.pod == nil {
 					return nil
 				}
@@ -74,12 +80,43 @@ func TestHoldings(t *testing.T) {
 			var want []nodebook.Holding
 			for _, c := range tt.want {
 				want = append(want, nodebook.Holding{
-					Minor: 3, UUID: "GCU-3", PodUID: "u1", Namespace: "ns", Pod: "p", Container: c,
+					Minor: 3, UUID: "GCU-3", PCIBusID: "0000:11:00.0", PodUID: "u1", Namespace: "ns", Pod: "p", Container: c,
 					Resource: names.ResourceMemory, Kind: nodebook.Memory, MemoryMiB: 4096,
 				})
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("holdings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Where a card is, is told of the card that a holding names, and of no other that may be there by now.
+func TestPlaceIn(t *testing.T) {
+	t.Parallel()
+	at := topology.Address{Bus: 0x11}
+	card := func(uuid, seen string, present bool) health.Card {
+		return health.Card{Minor: 3, UUID: uuid, Present: present, Device: eflib.Device{Minor: 3, UUID: seen, PCIAddress: at}}
+	}
+	tests := map[string]struct {
+		cards []health.Card
+		uuid  string
+		want  string
+	}{
+		"it is there":                          {[]health.Card{card("GCU-A", "GCU-A", true)}, "GCU-A", at.String()},
+		"a record without the prefix":          {[]health.Card{card("GCU-A", "GCU-A", true)}, "A", at.String()},
+		"it is seen by sysfs":                  {[]health.Card{card("GCU-PCI-1", "GCU-PCI-1", true)}, "GCU-PCI-1", at.String()},
+		"it is gone":                           {[]health.Card{card("GCU-A", "GCU-A", false)}, "GCU-A", ""},
+		"it is gone, another has its place":    {[]health.Card{card("GCU-A", "GCU-A", false), card("GCU-B", "GCU-B", true)}, "GCU-A", ""},
+		"what is there does not say who it is": {[]health.Card{card("GCU-A", "", true)}, "GCU-A", ""},
+		"it has another minor":                 {[]health.Card{{Minor: 4, UUID: "GCU-A", Present: true, Device: eflib.Device{Minor: 4, UUID: "GCU-A", PCIAddress: at}}}, "GCU-A", ""},
+		"nothing was seen":                     {nil, "GCU-A", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := placeIn(tt.cards)(3, tt.uuid); got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
 			}
 		})
 	}

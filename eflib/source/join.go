@@ -79,7 +79,7 @@ func (j *Joined) Devices(ctx context.Context) ([]eflib.Device, error) {
 		}
 		card.Health = healthOf(card, answered, reason)
 		overlay(d, card, j.last[d.PCIAddress], reason)
-		if d.UUID != "" && d.UUID != sysfs.UUIDPrefix+d.Entry() {
+		if eflib.OwnUUID(d.UUID) {
 			last[d.PCIAddress] = *d
 		}
 		if reason != nil && only && failed[d.Entry()] != nil {

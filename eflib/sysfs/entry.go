@@ -61,7 +61,7 @@ func (i *Inventory) read(name string) (*eflib.Device, error) {
 		return nil, err
 	}
 	device := &eflib.Device{
-		Minor: minor, UUID: UUIDPrefix + address.String(),
+		Minor: minor, UUID: eflib.AddressUUID(address),
 		VendorID: uint16(vendor), DeviceID: uint16(id),
 		PCIAddress: address, Bridges: bridges, NUMA: numa,
 		Node: eflib.NodePath(minor), Major: major, DevMinor: devMinor,

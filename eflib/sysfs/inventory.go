@@ -16,9 +16,6 @@ const (
 	machineName   = "sys/class/dmi/id/product_name"
 )
 
-// UUIDPrefix starts the uuids this back end makes from PCI addresses.
-const UUIDPrefix = "GCU-PCI-"
-
 // Inventory reads the cards of one host. It keeps nothing between calls and may be shared.
 type Inventory struct {
 	fsys fs.FS

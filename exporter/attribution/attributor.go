@@ -47,7 +47,7 @@ const (
 )
 
 const (
-	// again is how long is waited before the agent is watched again.
+	// again is how long is waited before the agent is watched, or kubelet asked, again after it failed.
 	again = time.Second
 	// listTimeout bounds one question to kubelet.
 	listTimeout = 5 * time.Second
@@ -129,7 +129,11 @@ func (a *Attributor) Run(ctx context.Context) {
 			kubelet = err
 		}
 		a.latest.Store(a.snapshot(book, agent, list, listed, kubelet))
-		timer.Reset(a.o.Refresh)
+		if err != nil {
+			timer.Reset(min(again, a.o.Refresh))
+		} else {
+			timer.Reset(a.o.Refresh)
+		}
 	}
 }
 

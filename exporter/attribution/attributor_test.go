@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	podresourcesapi "k8s.io/kubelet/pkg/apis/podresources/v1"
 
+	"github.com/topscloud/topscloud/eflib"
 	"github.com/topscloud/topscloud/exporter/attribution"
 	"github.com/topscloud/topscloud/gcushare/ledger/nodebook"
 )
@@ -146,19 +147,37 @@ func TestJoin(t *testing.T) {
 			}
 		})
 		n.says(t, "card 5: uid-a main 1024", "b main: 1 of enflame.com/drs-gcu")
-		if list := n.attributor.Latest().Of(5, "GCU-5"); len(list) != 1 {
+		if list := n.attributor.Latest().Of(&eflib.Device{Minor: 5, UUID: "GCU-5"}); len(list) != 1 {
 			t.Error("card 5 has one holder")
 		}
-		if list := n.attributor.Latest().Of(5, "GCU-other"); len(list) != 0 {
+		if list := n.attributor.Latest().Of(&eflib.Device{Minor: 5, UUID: "GCU-other"}); len(list) != 0 {
 			t.Error("another card of that number has a holder")
 		}
 		n.change(func() {
 			n.book = book(holding(5, "a", memory), holding(5, "b", memory))
 			n.list = append(n.list, listed("b", memory, "u0003"))
 		})
-		if list := n.attributor.Latest().Of(5, "GCU-5"); len(list) != 2 {
+		if list := n.attributor.Latest().Of(&eflib.Device{Minor: 5, UUID: "GCU-5"}); len(list) != 2 {
 			t.Error("card 5 has two holders")
 		}
+	})
+}
+
+// Whole cards may have a second name of another domain. It counts by its exact name, and other resources of that domain
+// are nothing to us.
+func TestSecondNameOfAnotherDomain(t *testing.T) {
+	t.Parallel()
+	const alias = "enflame-tech.com/gcu"
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t)
+		n.change(func() {
+			n.book = book(holding(1, "a", alias), holding(2, "b", alias), holding(3, "c", alias))
+			n.list = []*podresourcesapi.PodResources{
+				listed("a", alias, "7"), listed("b", "enflame-tech.com/gcu-memory", "u0001"), listed("c", "enflame.com/gcu", "3"),
+				listed("d", alias, "8"), // the agent has given it no card yet
+			}
+		})
+		n.says(t, "card 1: uid-a main 1024", "c main: 1 of enflame.com/gcu")
 	})
 }
 
@@ -213,7 +232,7 @@ func TestAway(t *testing.T) {
 				}
 				n.mu.Unlock()
 				fail(nil)
-				time.Sleep(12 * time.Second)
+				time.Sleep(2 * time.Second) // whoever is away is asked every second
 				synctest.Wait()
 				n.says(t, "card 0: uid-a main 1024")
 			})

@@ -6,7 +6,9 @@
 // never taken for cards: they are anonymous, or permuted. A holding is told only while kubelet's pod-resources
 // service lists that container with that resource too, so what is told is true of this moment on both sides.
 // Resources of our domain that the book does not know, such as those of another device plugin, are told by name
-// and number, without cards.
+// and number, without cards. A holding's own resource may be of another domain.
+//
+// A holding is of a card by nodebook's Holding.On: minor, uuid and PCI address.
 //
 // Reading a snapshot never waits and never asks anybody.
 //

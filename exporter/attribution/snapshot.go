@@ -7,6 +7,7 @@ import (
 
 	podresourcesapi "k8s.io/kubelet/pkg/apis/podresources/v1"
 
+	"github.com/topscloud/topscloud/eflib"
 	"github.com/topscloud/topscloud/gcushare/ledger/nodebook"
 )
 
@@ -30,12 +31,11 @@ type Other struct {
 }
 
 // Of returns the holdings of one card.
-func (s *Snapshot) Of(minor int, uuid string) []nodebook.Holding {
+func (s *Snapshot) Of(card *eflib.Device) []nodebook.Holding {
 	var out []nodebook.Holding
-	for _, h := range s.Holdings {
-		// A book that is older than a change of cards names the card that was there.
-		if h.Minor == minor && h.UUID == uuid {
-			out = append(out, h)
+	for i := range s.Holdings {
+		if h := &s.Holdings[i]; h.On(card) {
+			out = append(out, *h)
 		}
 	}
 	return out
@@ -43,13 +43,18 @@ func (s *Snapshot) Of(minor int, uuid string) []nodebook.Holding {
 
 type holder struct{ namespace, pod, container, resource string }
 
-// join keeps of a book what kubelet lists too, and finds what kubelet lists of our domain and the book does not.
+// join keeps of a book what kubelet lists too, and finds what kubelet lists of our domain and the book does not. A
+// second name of whole cards may be of any domain, and which one is known only by the book.
 func join(domain string, book *nodebook.Book, list []*podresourcesapi.PodResources) *Snapshot {
+	ours := map[string]bool{}
+	for i := range book.Holdings {
+		ours[book.Holdings[i].Resource] = true
+	}
 	listed := map[holder]int{}
 	for _, p := range list {
 		for _, c := range p.Containers {
 			for _, d := range c.Devices {
-				if strings.HasPrefix(d.ResourceName, domain+"/") {
+				if ours[d.ResourceName] || strings.HasPrefix(d.ResourceName, domain+"/") {
 					listed[holder{p.Namespace, p.Name, c.Name, d.ResourceName}] += len(d.DeviceIds)
 				}
 			}
@@ -65,7 +70,7 @@ func join(domain string, book *nodebook.Book, list []*podresourcesapi.PodResourc
 		}
 	}
 	for at, n := range listed {
-		if !known[at] && n > 0 {
+		if !known[at] && n > 0 && strings.HasPrefix(at.resource, domain+"/") {
 			s.Others = append(s.Others, Other{at.namespace, at.pod, at.container, at.resource, n})
 		}
 	}

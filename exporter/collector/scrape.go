@@ -66,7 +66,7 @@ func (s *scrape) add(node string, i int) {
 	names := []string{node, k.minor, one.Device.UUID, one.Device.PCIAddress.String(), one.Identity.Slot, nameOf(one), "", "", ""}
 	k.labels = newLabelSet(cardLabels, names[:len(cardLabels)])
 	if s.owners != nil && !k.ambiguous {
-		k.holdings = s.owners.Of(one.Device.Minor, one.Device.UUID)
+		k.holdings = s.owners.Of(&one.Device)
 	}
 	if len(k.holdings) == 1 {
 		h := k.holdings[0]

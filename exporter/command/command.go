@@ -109,7 +109,7 @@ func run(ctx context.Context, f *flags, stdout, stderr io.Writer) error {
 			return err
 		}
 		e.owners, err = attribution.New(attribution.Options{
-			Books: nodebook.NewClient(f.bookSocket), Kubelet: lister, Domain: names.Domain, Logger: e.logger,
+			Books: nodebook.NewClient(f.bookSocket), Kubelet: lister, Domain: names.Domain, MaxAge: f.maxAge, Logger: e.logger,
 			Failed: func(what string) { e.failures.WithLabelValues(what).Inc() },
 		})
 		if err != nil {

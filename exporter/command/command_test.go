@@ -134,6 +134,7 @@ func TestBadFlags(t *testing.T) {
 		"requests":        {args: []string{"--web.max-requests=-1"}, want: "--web.max-requests -1"},
 		"interval":        {args: []string{"--sample-interval=0s"}, want: "--sample-interval 0s"},
 		"socket":          {args: []string{"--book-socket=book"}, want: "--book-socket"},
+		"age":             {args: []string{"--attribution-max-age=0s"}, want: "--attribution-max-age 0s"},
 		"level":           {args: []string{"--log.level=loud"}, want: "debug, info, warn or error"},
 		"both":            {args: []string{"--collector.memory", "--no-collector.memory"}, want: "--no-collector.memory"},
 		"nothing":         {args: []string{"--collector.disable-defaults"}, want: "at least one"},

@@ -29,7 +29,7 @@ type flags struct {
 	node, hostRoot, deviceSource        string
 	machine, controlFile                string
 	bookSocket, podResources, pods, log string
-	interval, deadline                  time.Duration
+	interval, deadline, maxAge          time.Duration
 }
 
 func (f *flags) add(set *pflag.FlagSet, getenv func(string) string) {
@@ -63,6 +63,7 @@ func (f *flags) add(set *pflag.FlagSet, getenv func(string) string) {
 	set.StringVar(&f.controlFile, "control-file", "", "faults of the made-up machine")
 	set.StringVar(&f.bookSocket, "book-socket", contract.BookSocket, "where the node agent tells who holds what")
 	set.StringVar(&f.podResources, "pod-resources-socket", "/var/lib/kubelet/pod-resources/kubelet.sock", "kubelet's pod-resources socket")
+	set.DurationVar(&f.maxAge, "attribution-max-age", 15*time.Second, "how long agent or kubelet may be away until no pod is named")
 	set.StringVar(&f.pods, "pods", pods, "false: say nothing of pods (also MONIT_PODS)")
 	set.DurationVar(&f.interval, "sample-interval", 10*time.Second, "how often each card is asked")
 	set.DurationVar(&f.deadline, "sample-deadline", 5*time.Second, "how long a card may take to answer")
@@ -81,6 +82,8 @@ func (f *flags) check() (pods bool, err error) {
 		return false, fmt.Errorf("--web.telemetry-path %q: want a path below /, for example /metrics", f.path)
 	case f.maxRequests < 0:
 		return false, fmt.Errorf("--web.max-requests %d: want 0 or more", f.maxRequests)
+	case f.maxAge <= 0:
+		return false, fmt.Errorf("--attribution-max-age %s: want more than 0", f.maxAge)
 	case f.interval <= 0 || f.deadline <= 0:
 		return false, fmt.Errorf("--sample-interval %s, --sample-deadline %s: want more than 0", f.interval, f.deadline)
 	}

@@ -38,10 +38,8 @@ var textFormat = expfmt.NewFormat(expfmt.TypeTextPlain)
 
 // page is the text about all cards, as it is and compressed. It is immutable.
 type page struct {
-	made time.Time
-	// complete says whether all cards had been looked at by then.
-	complete bool
-	plain    []byte
+	made  time.Time
+	plain []byte
 	// deflated is plain without an end, so that more can follow; sum is plain's CRC-32.
 	deflated []byte
 	sum      uint32
@@ -62,7 +60,9 @@ var compressors = sync.Pool{New: func() any {
 	return w
 }}
 
-// run renders whenever what is told may have changed, until ctx ends. looked says whether all cards were looked at.
+// run renders whenever what is told may have changed, until ctx ends. There is no page before looked says that all
+// cards have answered or had their time: until then each moment brings another card, and a scrape that was gathered just
+// now must not be followed by a page that has less.
 func (p *pager) run(ctx context.Context, s *sampler.Sampler, owners *attribution.Attributor, looked func() bool) {
 	ticker := time.NewTicker(refresh)
 	defer ticker.Stop()
@@ -70,16 +70,15 @@ func (p *pager) run(ctx context.Context, s *sampler.Sampler, owners *attribution
 	var snapshot *attribution.Snapshot
 	for {
 		last := p.latest.Load()
+		early := last == nil && !looked()
 		changed := s.Version() != version || owners != nil && owners.Latest() != snapshot
-		if changed || last == nil || time.Since(last.made) >= pageAge {
+		if !early && (changed || last == nil || time.Since(last.made) >= pageAge) {
 			// Both are read before the cards are, so that a change meanwhile is seen the next time.
 			version = s.Version()
 			if owners != nil {
 				snapshot = owners.Latest()
 			}
-			complete := looked()
 			if now, err := p.render(); err == nil {
-				now.complete = complete
 				p.latest.Store(now)
 			}
 		}
@@ -91,11 +90,8 @@ func (p *pager) run(ctx context.Context, s *sampler.Sampler, owners *attribution
 	}
 }
 
-// ready says whether there is a page with all cards.
-func (p *pager) ready() bool {
-	now := p.latest.Load()
-	return now != nil && now.complete
-}
+// ready says whether there is a page.
+func (p *pager) ready() bool { return p.latest.Load() != nil }
 
 // render writes a page.
 func (p *pager) render() (*page, error) {

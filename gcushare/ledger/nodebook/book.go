@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/topscloud/topscloud/internal/contract"
+	"github.com/topscloud/topscloud/topology"
 )
 
 // Version is the version of Book this release writes and reads.
@@ -34,8 +35,11 @@ type Book struct {
 
 // Holding is what one container has of one card.
 type Holding struct {
-	Minor     int    `json:"minor"`
-	UUID      string `json:"uuid"`
+	Minor int    `json:"minor"`
+	UUID  string `json:"uuid"`
+	// PCIBusID is where the card with that uuid is now; empty where the agent does not see it there, and in the books
+	// of older agents.
+	PCIBusID  string `json:"pciBusID,omitempty"`
 	PodUID    string `json:"podUID"`
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
@@ -64,7 +68,15 @@ func Decode(text []byte) (*Book, error) {
 	if b.Version != Version {
 		return nil, fmt.Errorf("book of the node: version %q, want %q", b.Version, Version)
 	}
-	for _, h := range b.Holdings {
+	for i := range b.Holdings {
+		h := &b.Holdings[i]
+		if h.PCIBusID != "" {
+			address, err := topology.ParseAddress(h.PCIBusID)
+			if err != nil {
+				return nil, fmt.Errorf("book of the node: a holding of card %d: %w", h.Minor, err)
+			}
+			h.PCIBusID = address.String() // as a Device has it
+		}
 		switch {
 		case h.Minor < 0 || h.Minor >= contract.MaxCards:
 			return nil, fmt.Errorf("book of the node: minor %d: want 0 to %d", h.Minor, contract.MaxCards-1)

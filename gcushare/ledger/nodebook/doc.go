@@ -11,6 +11,9 @@
 // container or its pod has ended; an init container that is done holds nothing. A book that is sent is complete:
 // who missed some has lost nothing.
 //
+// A holding names its card by minor and uuid, and by PCI address while the agent sees the card with that uuid there.
+// Holding.On compares all of them with what a reader sees.
+//
 // # Assumptions
 //
 // Fields are added, never renamed, within a version. A reader ignores what it does not know and refuses another

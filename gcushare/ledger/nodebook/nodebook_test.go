@@ -155,6 +155,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"another version":       func(b *nodebook.Book) { b.Version = "v2" },
 		"a minor out of range":  func(b *nodebook.Book) { b.Holdings[0].Minor = 128 },
 		"a holding of no pod":   func(b *nodebook.Book) { b.Holdings[0].PodUID = "" },
+		"a place that is none":  func(b *nodebook.Book) { b.Holdings[0].PCIBusID = "00:23:00.0" },
 		"an unknown kind":       func(b *nodebook.Book) { b.Holdings[0].Kind = "drs" },
 		"less than no memory":   func(b *nodebook.Book) { b.Holdings[0].MemoryMiB = -1 },
 		"a nameless container":  func(b *nodebook.Book) { b.Holdings[0].Container = "" },

@@ -85,8 +85,7 @@ func importExporter(t *testing.T) {
 func TestExporterWithoutPrivilege(t *testing.T) {
 	e := newEnv(t)
 	importExporter(t)
-	// Agent and exporter have to see cards in the same place: a uuid that sysfs makes is not the library's. Sysfs
-	// knows nothing of health.
+	// The agent sees cards as the exporter does: by sysfs alone, which knows nothing of health.
 	startProgram(t, "--device-source=sysfs", "--machine=", "--control-file=", "--health-check=false", "--book-socket="+filepath.Join(bookDir(), "book.sock"))
 	present := fmt.Sprintf(`{"metadata":{"labels":{%q:"true"}}}`, names.PresentLabel)
 	if _, err := admin.CoreV1().Nodes().Patch(t.Context(), machine.Name(), types.MergePatchType, []byte(present), metav1.PatchOptions{}); err != nil {

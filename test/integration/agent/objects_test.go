@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/topscloud/topscloud/test/integration/nodetest"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,10 +22,10 @@ func (n *node) initialized(pod *v1.Pod) {
 	n.t.Helper()
 	// The agent writes to the pod at the same time.
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		p := n.get(pod)
+		p := n.Get(pod)
 		p.Status.Phase = v1.PodRunning
 		p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: v1.PodInitialized, Status: v1.ConditionTrue})
-		_, err := admin.CoreV1().Pods(n.namespace).UpdateStatus(n.t.Context(), p, metav1.UpdateOptions{})
+		_, err := nodetest.Admin.CoreV1().Pods(n.Namespace).UpdateStatus(n.t.Context(), p, metav1.UpdateOptions{})
 		return err
 	})
 	if err != nil {
@@ -39,7 +40,7 @@ func (n *node) annotate(key, value string) { n.t.Helper(); n.set("annotations", 
 func (n *node) set(what, key, value string) {
 	n.t.Helper()
 	patch := fmt.Sprintf(`{"metadata":{%q:{%q:%q}}}`, what, key, value)
-	if _, err := admin.CoreV1().Nodes().Patch(n.t.Context(), n.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := nodetest.Admin.CoreV1().Nodes().Patch(n.t.Context(), n.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		n.t.Fatal(err)
 	}
 }
@@ -47,7 +48,7 @@ func (n *node) set(what, key, value string) {
 func (n *node) annotatePod(pod *v1.Pod, key, value string) {
 	n.t.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, key, value)
-	if _, err := admin.CoreV1().Pods(n.namespace).Patch(n.t.Context(), pod.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := nodetest.Admin.CoreV1().Pods(n.Namespace).Patch(n.t.Context(), pod.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		n.t.Fatal(err)
 	}
 }
@@ -56,7 +57,7 @@ func (n *node) annotatePod(pod *v1.Pod, key, value string) {
 func (n *node) engine(version string) {
 	n.t.Helper()
 	patch := fmt.Sprintf(`{"status":{"nodeInfo":{"containerRuntimeVersion":%q}}}`, version)
-	if _, err := admin.CoreV1().Nodes().Patch(n.t.Context(), n.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := nodetest.Admin.CoreV1().Nodes().Patch(n.t.Context(), n.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
 		n.t.Fatal(err)
 	}
 }
@@ -65,7 +66,7 @@ func (n *node) engine(version string) {
 func (n *node) devices(pod *v1.Pod) string {
 	n.t.Helper()
 	var out []string
-	for _, d := range n.startContainer(pod, "c").Devices {
+	for _, d := range n.StartContainer(pod, "c").Devices {
 		out = append(out, d.ContainerPath)
 	}
 	slices.Sort(out)

@@ -23,37 +23,37 @@ import (
 func TestAgentRestarts(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, nil)
-	p := n.pod("p", container{name: "c", resource: memory, amount: 8, cards: []contract.CardAllocation{n.card(1, 8*gib)}})
-	n.run(p)
-	n.allocatable(128, 60, 3)
+	p := n.Pod("p", container{Name: "c", Resource: memory, Amount: 8, Cards: []contract.CardAllocation{n.Card(1, 8*gib)}})
+	n.Run(p)
+	n.Allocatable(128, 60, 3)
 	// Between Allocate and PreStart.
-	q := n.pod("q", container{name: "c", resource: memory, amount: 8, cards: []contract.CardAllocation{n.card(2, 8*gib)}})
-	if err := n.kubelet.Admit(q); err != nil {
+	q := n.Pod("q", container{Name: "c", Resource: memory, Amount: 8, Cards: []contract.CardAllocation{n.Card(2, 8*gib)}})
+	if err := n.Kubelet.Admit(q); err != nil {
 		t.Fatal(err)
 	}
-	n.restart()
-	n.allocatable(128, 56, 2)
+	n.Restart()
+	n.Allocatable(128, 56, 2)
 	for pod, want := range map[*v1.Pod]string{p: "1", q: "2"} {
-		if got, _ := n.sees(pod, "c"); got != want {
+		if got, _ := n.Sees(pod, "c"); got != want {
 			t.Errorf("pod %s sees %s", pod.Name, got)
 		}
 	}
 	// The machine restarts: CDI files are gone, book and checkpoint are not.
-	n.stop()
-	if err := os.RemoveAll(n.cdiDir()); err != nil {
+	n.Stop()
+	if err := os.RemoveAll(n.CDIDir()); err != nil {
 		t.Fatal(err)
 	}
-	n.start()
-	if got, _ := n.sees(p, "c"); got != "1" {
+	n.Start()
+	if got, _ := n.Sees(p, "c"); got != "1" {
 		t.Errorf("after the reboot the pod sees %s", got)
 	}
 	// kubelet restarts, and its folder is wiped.
-	if err := n.kubelet.Restart(); err != nil {
+	if err := n.Kubelet.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	n.until("the agent is ready again", func(context.Context) error { return n.agent.Ready() })
-	n.allocatable(128, 56, 2)
-	n.check()
+	n.Until("the agent is ready again", func(context.Context) error { return n.Agent.Ready() })
+	n.Allocatable(128, 56, 2)
+	n.Check()
 }
 
 // A rolling update: the new agent registers before the old one stops, and kubelet may ask either.
@@ -61,32 +61,32 @@ func TestTwoAgentsOverlap(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, nil)
 	for i := range 5 {
-		p := n.pod(fmt.Sprintf("p%d", i), container{name: "c", resource: memory, amount: 4, cards: []contract.CardAllocation{n.card(i%4, 4*gib)}})
-		if err := n.kubelet.Admit(p); err != nil {
+		p := n.Pod(fmt.Sprintf("p%d", i), container{Name: "c", Resource: memory, Amount: 4, Cards: []contract.CardAllocation{n.Card(i%4, 4*gib)}})
+		if err := n.Kubelet.Admit(p); err != nil {
 			t.Fatal(err)
 		}
-		next, stop := n.spawn(fmt.Sprintf("next-%d", i))
-		n.until("the new agent is ready", func(context.Context) error { return next.Ready() })
-		if n.kubelet.Allocatable(memory) != 128 {
-			t.Errorf("allocatable fell to %d while the agents overlapped", n.kubelet.Allocatable(memory))
+		next, stop := n.Spawn(fmt.Sprintf("next-%d", i))
+		n.Until("the new agent is ready", func(context.Context) error { return next.Ready() })
+		if n.Kubelet.Allocatable(memory) != 128 {
+			t.Errorf("allocatable fell to %d while the agents overlapped", n.Kubelet.Allocatable(memory))
 		}
 		n.run2(p)
-		before := n.stop
+		before := n.Stop
 		before()
-		n.agent, n.stop = next, sync.OnceFunc(stop)
-		if got, _ := n.sees(p, "c"); got != fmt.Sprint(i%4) {
+		n.Agent, n.Stop = next, sync.OnceFunc(stop)
+		if got, _ := n.Sees(p, "c"); got != fmt.Sprint(i%4) {
 			t.Errorf("pod %d sees %s", i, got)
 		}
 	}
-	n.allocatable(128, 64-10, 0)
-	n.check()
+	n.Allocatable(128, 64-10, 0)
+	n.Check()
 }
 
 // run2 starts the containers of a pod that was admitted.
 func (n *node) run2(pod *v1.Pod) {
 	n.t.Helper()
 	for _, c := range pod.Spec.Containers {
-		n.startContainer(pod, c.Name)
+		n.StartContainer(pod, c.Name)
 	}
 }
 
@@ -94,41 +94,41 @@ func (n *node) run2(pod *v1.Pod) {
 func TestAPIServerAway(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, nil)
-	p := n.pod("p", container{name: "c", resource: memory, amount: 8, cards: []contract.CardAllocation{n.card(1, 8*gib)}})
-	n.run(p)
-	n.allocatable(128, 60, 3)
+	p := n.Pod("p", container{Name: "c", Resource: memory, Amount: 8, Cards: []contract.CardAllocation{n.Card(1, 8*gib)}})
+	n.Run(p)
+	n.Allocatable(128, 60, 3)
 	n.down.Store(true)
-	if got, _ := n.sees(p, "c"); got != "1" {
+	if got, _ := n.Sees(p, "c"); got != "1" {
 		t.Errorf("sees %s", got)
 	}
 	// A pod that the agent's watch may or may not have brought: whatever it does, it is not wrong.
-	ghost := n.pod("q", container{name: "c", resource: memory, amount: 8, cards: []contract.CardAllocation{n.card(2, 8*gib)}})
-	if err := n.kubelet.Admit(ghost); err != nil {
+	ghost := n.Pod("q", container{Name: "c", Resource: memory, Amount: 8, Cards: []contract.CardAllocation{n.Card(2, 8*gib)}})
+	if err := n.Kubelet.Admit(ghost); err != nil {
 		t.Fatal(err)
 	}
 	n.down.Store(false)
-	if got, _ := n.sees(ghost, "c"); got != "2" {
+	if got, _ := n.Sees(ghost, "c"); got != "2" {
 		t.Errorf("sees %s", got)
 	}
-	n.check()
+	n.Check()
 }
 
 func TestUnreadableBookIsRebuilt(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, nil)
-	p := n.pod("p", container{name: "c", resource: memory, amount: 8, cards: []contract.CardAllocation{n.card(1, 8*gib)}})
-	n.run(p)
-	n.stop()
-	if err := os.WriteFile(filepath.Join(n.root, "state/book.json"), []byte(`{"version":"v1","pods":`), 0o600); err != nil {
+	p := n.Pod("p", container{Name: "c", Resource: memory, Amount: 8, Cards: []contract.CardAllocation{n.Card(1, 8*gib)}})
+	n.Run(p)
+	n.Stop()
+	if err := os.WriteFile(filepath.Join(n.Root, "state/book.json"), []byte(`{"version":"v1","pods":`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	n.start()
-	n.allocatable(128, 60, 3)
-	if pods := n.agent.Book().Pods; len(pods) != 1 || pods[0].UID != string(p.UID) {
+	n.Start()
+	n.Allocatable(128, 60, 3)
+	if pods := n.Agent.Book().Pods; len(pods) != 1 || pods[0].UID != string(p.UID) {
 		t.Errorf("the book has %+v", pods)
 	}
 	n.event("", "set aside")
-	if got, _ := n.sees(p, "c"); got != "1" {
+	if got, _ := n.Sees(p, "c"); got != "1" {
 		t.Errorf("sees %s", got)
 	}
 }
@@ -138,8 +138,8 @@ func TestUnreadableBookIsRebuilt(t *testing.T) {
 func TestTwentyPodsOfTwoCards(t *testing.T) {
 	t.Parallel()
 	n := newNodeOf(t, "s60x8", nil)
-	n.until("all cards are offered", func(context.Context) error {
-		if got := n.kubelet.Allocatable(whole); got != 8 {
+	n.Until("all cards are offered", func(context.Context) error {
+		if got := n.Kubelet.Allocatable(whole); got != 8 {
 			return fmt.Errorf("%d", got)
 		}
 		return nil
@@ -157,14 +157,14 @@ func TestTwentyPodsOfTwoCards(t *testing.T) {
 		name, hold := fmt.Sprintf("p%d", i), time.Duration(random.IntN(50))*time.Millisecond
 		wg.Go(func() {
 			defer func() { <-room }() // a failed attempt must not keep the others waiting
-			p := n.pod(name, container{name: "c", resource: whole, amount: 2})
-			if err := n.kubelet.Admit(p); err != nil {
+			p := n.Pod(name, container{Name: "c", Resource: whole, Amount: 2})
+			if err := n.Kubelet.Admit(p); err != nil {
 				t.Errorf("%s: %v", name, err)
-				n.forget(p) // kubelet would set it to Failed
+				n.Forget(p) // kubelet would set it to Failed
 				return
 			}
-			cards, _ := n.sees(p, "c")
-			record, err := contract.DecodeAllocation(n.get(p).Annotations[names.AllocationKey])
+			cards, _ := n.Sees(p, "c")
+			record, err := contract.DecodeAllocation(n.Get(p).Annotations[names.AllocationKey])
 			if err != nil {
 				t.Error(err)
 				return
@@ -190,17 +190,17 @@ func TestTwentyPodsOfTwoCards(t *testing.T) {
 				delete(holder, c)
 			}
 			mu.Unlock()
-			n.remove(p)
+			n.Remove(p)
 		})
 	}
 	wg.Wait()
-	n.until("all cards are offered again", func(context.Context) error {
-		if got, books := n.kubelet.Allocatable(whole), len(n.agent.Book().Pods); got != 8 || books != 0 {
+	n.Until("all cards are offered again", func(context.Context) error {
+		if got, books := n.Kubelet.Allocatable(whole), len(n.Agent.Book().Pods); got != 8 || books != 0 {
 			return fmt.Errorf("%d cards, %d pods in the book", got, books)
 		}
 		return nil
 	})
-	n.check()
+	n.Check()
 }
 
 // Nothing is left behind by restarts: goroutines, sockets, CDI files.
@@ -210,15 +210,15 @@ func TestRestartsLeakNothing(t *testing.T) {
 		rounds = 50
 	}
 	n := newNode(t, func(o *agent.Options) { o.HealthInterval = time.Second })
-	p := n.pod("p", container{name: "c", resource: memory, amount: 8, cards: []contract.CardAllocation{n.card(1, 8*gib)}})
-	n.run(p)
-	n.restart()
+	p := n.Pod("p", container{Name: "c", Resource: memory, Amount: 8, Cards: []contract.CardAllocation{n.Card(1, 8*gib)}})
+	n.Run(p)
+	n.Restart()
 	count := func() (sockets, files int) {
-		list, err := filepath.Glob(filepath.Join(n.kubelet.PluginDir(), "enflame*.sock"))
+		list, err := filepath.Glob(filepath.Join(n.Kubelet.PluginDir(), "enflame*.sock"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		entries, err := os.ReadDir(n.cdiDir())
+		entries, err := os.ReadDir(n.CDIDir())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,9 +226,9 @@ func TestRestartsLeakNothing(t *testing.T) {
 	}
 	before := runtime.NumGoroutine()
 	for range rounds {
-		n.restart()
+		n.Restart()
 	}
-	n.until("goroutines have ended", func(context.Context) error {
+	n.Until("goroutines have ended", func(context.Context) error {
 		if now := runtime.NumGoroutine(); now > before+5 {
 			return fmt.Errorf("%d goroutines, %d before", now, before)
 		}
@@ -237,12 +237,12 @@ func TestRestartsLeakNothing(t *testing.T) {
 	if sockets, files := count(); sockets != 3 || files != 1 {
 		t.Errorf("%d sockets and %d CDI files: want 3 and 1", sockets, files)
 	}
-	n.stop()
+	n.Stop()
 	if sockets, files := count(); sockets != 0 || files != 1 {
 		t.Errorf("stopped: %d sockets and %d CDI files: want none and 1", sockets, files)
 	}
-	n.start()
-	if err := n.agent.Ready(); err != nil {
+	n.Start()
+	if err := n.Agent.Ready(); err != nil {
 		t.Error(errors.Unwrap(err))
 	}
 }
