@@ -9,8 +9,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -194,22 +197,21 @@ func TestPages(t *testing.T) {
 		t.Errorf("/readyz before the first look: %d", code)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.Run(ctx)
-	}()
+	var running sync.WaitGroup
+	running.Go(func() { s.Run(ctx) })
+	running.Go(func() { e.pages.run(ctx, s, nil, e.looked) })
 	defer func() {
 		cancel()
-		<-done
+		running.Wait()
 		if err := cards.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
-	for !e.looked() {
-		if t.Context().Err() != nil {
+	for deadline := time.Now().Add(time.Minute); !e.pages.ready(); {
+		if time.Now().After(deadline) {
 			t.Fatal("the cards were not looked at")
 		}
+		runtime.Gosched()
 	}
 	for _, tt := range []struct {
 		path      string

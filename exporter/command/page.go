@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,8 +38,10 @@ var textFormat = expfmt.NewFormat(expfmt.TypeTextPlain)
 
 // page is the text about all cards, as it is and compressed. It is immutable.
 type page struct {
-	made  time.Time
-	plain []byte
+	made time.Time
+	// complete says whether all cards had been looked at by then.
+	complete bool
+	plain    []byte
 	// deflated is plain without an end, so that more can follow; sum is plain's CRC-32.
 	deflated []byte
 	sum      uint32
@@ -48,12 +51,18 @@ type page struct {
 type pager struct {
 	cards  prometheus.Gatherer
 	latest atomic.Pointer[page]
-	writer *flate.Writer // reused: it is large
 }
 
-// run renders whenever what is told may have changed, until ctx ends. There is no page before looked says that all
-// cards have answered or had their time: until then each moment brings another card, and a scrape that was gathered just
-// now must not be followed by a page that has less.
+// compressors are large and used for a moment, so that many exporters in one process share a few.
+var compressors = sync.Pool{New: func() any {
+	w, err := flate.NewWriter(nil, flate.BestSpeed)
+	if err != nil {
+		panic(err) // the level is one that there is
+	}
+	return w
+}}
+
+// run renders whenever what is told may have changed, until ctx ends. looked says whether all cards were looked at.
 func (p *pager) run(ctx context.Context, s *sampler.Sampler, owners *attribution.Attributor, looked func() bool) {
 	ticker := time.NewTicker(refresh)
 	defer ticker.Stop()
@@ -61,15 +70,16 @@ func (p *pager) run(ctx context.Context, s *sampler.Sampler, owners *attribution
 	var snapshot *attribution.Snapshot
 	for {
 		last := p.latest.Load()
-		early := last == nil && !looked()
 		changed := s.Version() != version || owners != nil && owners.Latest() != snapshot
-		if !early && (changed || last == nil || time.Since(last.made) >= pageAge) {
+		if changed || last == nil || time.Since(last.made) >= pageAge {
 			// Both are read before the cards are, so that a change meanwhile is seen the next time.
 			version = s.Version()
 			if owners != nil {
 				snapshot = owners.Latest()
 			}
+			complete := looked()
 			if now, err := p.render(); err == nil {
+				now.complete = complete
 				p.latest.Store(now)
 			}
 		}
@@ -79,6 +89,12 @@ func (p *pager) run(ctx context.Context, s *sampler.Sampler, owners *attribution
 		case <-ticker.C:
 		}
 	}
+}
+
+// ready says whether there is a page with all cards.
+func (p *pager) ready() bool {
+	now := p.latest.Load()
+	return now != nil && now.complete
 }
 
 // render writes a page.
@@ -93,16 +109,13 @@ func (p *pager) render() (*page, error) {
 	}
 	out.sum = crc32.ChecksumIEEE(out.plain)
 	var b bytes.Buffer
-	if p.writer == nil {
-		if p.writer, err = flate.NewWriter(nil, flate.BestSpeed); err != nil {
-			return nil, err
-		}
-	}
-	p.writer.Reset(&b)
-	if _, err := p.writer.Write(out.plain); err != nil {
+	writer := compressors.Get().(*flate.Writer)
+	defer compressors.Put(writer)
+	writer.Reset(&b)
+	if _, err := writer.Write(out.plain); err != nil {
 		return nil, err
 	}
-	err = p.writer.Flush() // ends at a byte, and not the stream
+	err = writer.Flush() // ends at a byte, and not the stream
 	out.deflated = bytes.Clone(b.Bytes())
 	return out, err
 }

@@ -70,7 +70,7 @@ func (e *exporter) serving(all prometheus.Gatherer) (http.Handler, error) {
 	}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !e.sampler.Latest().Known {
+		if !e.pages.ready() {
 			http.Error(w, "the cards were not looked at yet", http.StatusServiceUnavailable)
 			return
 		}
