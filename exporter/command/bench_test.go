@@ -150,7 +150,7 @@ func BenchmarkScrape(b *testing.B) {
 	}
 	ctx, cancel := context.WithCancel(b.Context())
 	var running []chan struct{}
-	for _, run := range []func(context.Context){s.Run, owners.Run, func(ctx context.Context) { e.pages.run(ctx, s, owners, e.looked) }} {
+	for _, run := range []func(context.Context){s.Run, owners.Run, func(ctx context.Context) { e.pages.run(ctx, s, owners, func() bool { return true }) }} {
 		done := make(chan struct{})
 		running = append(running, done)
 		go func() {

@@ -3,6 +3,7 @@ package exporter_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -63,15 +64,12 @@ func start(t *testing.T, n *nodetest.Node, flags ...string) *exporter {
 			t.Errorf("the exporter: %v", err)
 		}
 	})
-	n.Until("the exporter has looked at its cards", func(ctx context.Context) error {
-		p, err := e.scrape(ctx)
+	n.Until("the exporter is ready: it has a page with all cards", func(ctx context.Context) error {
+		answer, err := get(ctx, "http://"+e.address+"/readyz")
 		if err != nil {
 			return err
 		}
-		if answered := p.series("up", ""); !slices.Equal(answered, slices.Repeat([]string{"1"}, cards)) {
-			return fmt.Errorf("answered: %v", answered)
-		}
-		return nil
+		return answer.Body.Close()
 	})
 	return e
 }
@@ -103,12 +101,9 @@ func (l *listening) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// page is what a scrape told.
-type page map[string]*dto.MetricFamily
-
-// scrape reads the page.
-func (e *exporter) scrape(ctx context.Context) (page, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+e.address+"/metrics", nil)
+// get asks for a page. The caller closes the answer's body.
+func get(ctx context.Context, url string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -116,10 +111,22 @@ func (e *exporter) scrape(ctx context.Context) (page, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s", answer.Status)
+		return nil, errors.Join(fmt.Errorf("%s: %s", url, answer.Status), answer.Body.Close())
 	}
+	return answer, nil
+}
+
+// page is what a scrape told.
+type page map[string]*dto.MetricFamily
+
+// scrape reads the page.
+func (e *exporter) scrape(ctx context.Context) (page, error) {
+	answer, err := get(ctx, "http://"+e.address+"/metrics")
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	return parser.TextToMetricFamilies(answer.Body)
 }

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
@@ -203,8 +204,10 @@ func TestPodSecurity(t *testing.T) {
 			"restricted": {"restricted volume types", "runAsNonRoot != true", "runAsUser=0"},
 		},
 	}
+	suffix := rand.String(6)
+	namespace := func(level string) string { return level + "-" + suffix }
 	for level := range whole {
-		name := "security-" + level
+		name := namespace(level)
 		object := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pod-security.kubernetes.io/enforce": level}}}
 		if _, err := nodetest.Admin.CoreV1().Namespaces().Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -212,7 +215,7 @@ func TestPodSecurity(t *testing.T) {
 	}
 	create := func(level string, spec v1.PodSpec) error {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "gcu-exporter"}, Spec: spec}
-		_, err := nodetest.Admin.CoreV1().Pods("security-"+level).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := nodetest.Admin.CoreV1().Pods(namespace(level)).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
 	for _, variant := range variants {
