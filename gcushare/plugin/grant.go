@@ -14,6 +14,7 @@ import (
 
 	"github.com/topscloud/topscloud/deviceplugin/kubelet"
 	"github.com/topscloud/topscloud/gcushare/ledger"
+	"github.com/topscloud/topscloud/gcushare/share"
 	"github.com/topscloud/topscloud/internal/contract"
 )
 
@@ -140,15 +141,20 @@ func (a *Arbiter) lighten(ctx context.Context, pods []contract.BookPod) (changed
 
 // lighter says whether a is no more than b on any card, and less on some.
 func lighter(a, b []contract.BookCharge) bool {
-	less := len(a) < len(b)
-	for _, c := range a {
-		i := slices.IndexFunc(b, func(o contract.BookCharge) bool { return o.Minor == c.Minor && o.UUID == c.UUID })
-		if i < 0 || c.MemoryMiB > b[i].MemoryMiB || c.Whole && !b[i].Whole {
-			return false
-		}
-		less = less || c.MemoryMiB < b[i].MemoryMiB || b[i].Whole && !c.Whole
+	uuids := map[int]string{}
+	for _, c := range b {
+		uuids[c.Minor] = c.UUID
 	}
-	return less
+	other := slices.ContainsFunc(a, func(c contract.BookCharge) bool { return uuids[c.Minor] != c.UUID })
+	return !other && share.Lighter(chargesOf(a), chargesOf(b))
+}
+
+func chargesOf(booked []contract.BookCharge) []share.Charge {
+	var out []share.Charge
+	for _, c := range booked {
+		out = append(out, share.Charge{Minor: c.Minor, MiB: c.MemoryMiB, Whole: c.Whole})
+	}
+	return out
 }
 
 func enter(b *contract.Book, resource string, pod *v1.Pod, rec *record, containers []bound, ids []string, m *Machine) (bool, error) {
