@@ -42,6 +42,9 @@ func (a *Arbiter) grant(ctx context.Context, p *Plugin, pod *v1.Pod, holders []k
 			}
 		}
 	}
+	if startsAgain(pod, holders, rec) {
+		rec.charges = rec.peak
+	}
 	containers, err := a.ticketsOf(p, pod, holders, ids, rec)
 	if err != nil {
 		return err
@@ -71,6 +74,18 @@ func (a *Arbiter) grant(ctx context.Context, p *Plugin, pod *v1.Pod, holders []k
 	}
 	a.step("PreStart: before the answer")
 	return nil
+}
+
+// startsAgain says whether it is an init container that starts in a pod whose init containers have ended: its sandbox
+// was made anew, and everything runs once more. The pod stays initialized meanwhile, so the room that only its init
+// containers need may be another pod's by now, and the container waits for it.
+//
+// If an app container has the same IDs nobody can tell which of the two starts. It is taken for the app container,
+// which must not wait for room that it does not need.
+func startsAgain(pod *v1.Pod, holders []kubelet.Holder, rec *record) bool {
+	return ledger.Initialized(pod) && !slices.ContainsFunc(holders, func(h kubelet.Holder) bool {
+		return rec.asks[h.Container].Phase != share.Init
+	})
 }
 
 // named adds a container to a refusal that is about the pod as a whole: the user sees it at a container.
@@ -124,7 +139,7 @@ func (a *Arbiter) lighten(ctx context.Context, pods []contract.BookPod) (changed
 			continue // what is booked stays
 		}
 		if h := ledger.ReadHolder(a.o.Names, pod); h.State == ledger.Bound {
-			now[p.UID] = bookCharges(h)
+			now[p.UID] = bookCharges(h, h.Charges())
 		}
 	}
 	err = a.book.update(func(b *contract.Book) (bool, error) {
