@@ -39,7 +39,7 @@ func TestManyStarts(t *testing.T) {
 	}
 	c.offered()
 	before := left(t, n)
-	for round := 0; len(c.took) < starts; round++ {
+	for round := 0; len(c.quiet)+len(c.busy) < starts; round++ {
 		c.round(live)
 		c.check()
 		switch round % 3 {
@@ -73,12 +73,20 @@ func TestManyStarts(t *testing.T) {
 	if now := left(t, n); now.sockets != 0 || now.tickets != 0 {
 		t.Errorf("stopped, and still there: %+v", now)
 	}
-	slices.Sort(c.took)
-	at := func(part float64) time.Duration {
-		return c.took[int(part*float64(len(c.took)-1))].Round(100 * time.Microsecond)
+	t.Logf("with up to %d pods: %s; while agents followed each other: %s, %d of them refused once or more, and %d pods failed in admission",
+		live, c.quiet, c.busy, c.again.Load(), c.failed.Load())
+}
+
+// durations are how long starts took.
+type durations []time.Duration
+
+func (d durations) String() string {
+	if len(d) == 0 {
+		return "no starts"
 	}
-	t.Logf("%d starts with up to %d pods: half took up to %v, 99 of 100 up to %v; %d were refused once or more while agents followed each other, %d pods failed in admission then",
-		len(c.took), live, at(0.5), at(0.99), c.again.Load(), c.failed.Load())
+	slices.Sort(d)
+	at := func(part float64) time.Duration { return d[int(part*float64(len(d)-1))].Round(100 * time.Microsecond) }
+	return fmt.Sprintf("%d starts, half took up to %v, 99 of 100 up to %v", len(d), at(0.5), at(0.99))
 }
 
 // crowd is the pods of one node, and what their scheduler has promised them.
@@ -93,8 +101,8 @@ type crowd struct {
 	moving        bool
 	again, failed atomic.Int64
 
-	mu   sync.Mutex
-	took []time.Duration
+	mu          sync.Mutex
+	quiet, busy durations
 }
 
 const (
@@ -287,7 +295,11 @@ func (c *crowd) start(p *tenant, container string) {
 		c.again.Add(1)
 	}
 	c.mu.Lock()
-	c.took = append(c.took, took)
+	if c.moving {
+		c.busy = append(c.busy, took)
+	} else {
+		c.quiet = append(c.quiet, took)
+	}
 	c.mu.Unlock()
 	cache, err := cdi.NewCache(cdi.WithSpecDirs(n.cdiDir()), cdi.WithAutoRefresh(false))
 	if err != nil {
