@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -22,12 +21,12 @@ import (
 )
 
 // adopt gives a pod without record one: what the node's book says that its containers have already, as after
-// an etcd that was restored from before; else cards with room. ids are kubelet's choice for the container that
-// starts, and matter only where kubelet itself passes whole cards.
+// an etcd that was restored from before; else, if choose is set, cards with room. ids are kubelet's choice for the
+// container that starts, and matter only where kubelet itself passes whole cards. Without either it returns nil.
 //
 // The scheduler may be about to place another pod on the same room at this moment. Then two records claim
 // it, and the one whose container starts last is refused.
-func (a *Agent) adopt(ctx context.Context, pod *v1.Pod, resource string, ids []string) (*v1.Pod, error) {
+func (a *Agent) adopt(ctx context.Context, pod *v1.Pod, choose bool, resource string, ids []string) (*v1.Pod, error) {
 	a.adopting.Lock()
 	defer a.adopting.Unlock()
 	node := a.cardsOf()
@@ -40,22 +39,30 @@ func (a *Agent) adopt(ctx context.Context, pod *v1.Pod, resource string, ids []s
 	}
 	book := a.arbiter.Book()
 	record, err := a.recordFromBook(pod, book)
-	if err != nil {
+	given := record != nil
+	if err == nil && !given && choose {
+		record, err = a.choose(pod, node.Without(pod.UID), book, resource, ids)
+	}
+	if err != nil || record == nil {
 		return nil, err
 	}
-	if record == nil {
-		if record, err = a.choose(pod, node.Without(pod.UID), book, resource, ids); err != nil {
-			return nil, err
-		}
-	}
-	adopted, err := a.writeRecord(ctx, pod, record)
+	adopted, err := a.writeRecord(ctx, pod, record, given)
 	if err != nil {
 		return nil, fmt.Errorf("write its record: %w", err)
 	}
 	a.ledger.Observe(adopted)
+	if given {
+		a.podEvent(adopted, v1.EventTypeNormal, "GCURecordRestored", "the pod's GCU record was gone; the node wrote again what its containers have")
+		return adopted, nil
+	}
 	a.o.Metrics.adopted.Inc()
 	a.podEvent(adopted, v1.EventTypeNormal, "GCUAdopted", "the pod came without a GCU record (another scheduler?); the node chose its cards")
 	return adopted, nil
+}
+
+// adoptForStart is adopt for a container that is about to start.
+func (a *Agent) adoptForStart(ctx context.Context, pod *v1.Pod, resource string, ids []string) (*v1.Pod, error) {
+	return a.adopt(ctx, pod, true, resource, ids)
 }
 
 // recordFromBook returns what the book says that the pod's containers were given, nil if nothing.
@@ -127,15 +134,30 @@ func passed(room *placement.Node, req *share.Request, ids []string) ([]contract.
 }
 
 // writeRecord puts a record onto a pod, if the pod is still the one that was looked at: the API server
-// compares UID and version.
-func (a *Agent) writeRecord(ctx context.Context, pod *v1.Pod, containers []contract.ContainerAllocation) (*v1.Pod, error) {
+// compares UID and version. The older keys go with it, unless the pod has them: those a scheduler wrote tell more,
+// such as when. given says that the containers have their cards already.
+func (a *Agent) writeRecord(ctx context.Context, pod *v1.Pod, containers []contract.ContainerAllocation, given bool) (*v1.Pod, error) {
+	keys := map[string]string{}
+	if _, has := pod.Annotations[a.o.Names.AssignedKey]; !has {
+		limits, totals, err := share.Limits(a.o.Names, pod)
+		if err != nil {
+			return nil, err
+		}
+		keys, err = ledger.OlderKeys(a.o.Names, containers, &share.Request{Containers: limits, Totals: totals}, time.Now())
+		if err != nil {
+			return nil, err
+		}
+		if given {
+			a.markAssigned(keys, keys)
+		}
+	}
 	text, err := contract.EncodeAllocation(contract.Allocation{Node: a.o.Node, Containers: containers})
 	if err != nil {
 		return nil, err
 	}
+	keys[a.o.Names.AllocationKey] = text
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": pod.UID, "resourceVersion": pod.ResourceVersion,
-		"annotations": map[string]string{a.o.Names.AllocationKey: text},
+		"uid": pod.UID, "resourceVersion": pod.ResourceVersion, "annotations": keys,
 	}})
 	if err != nil {
 		return nil, err
@@ -143,12 +165,11 @@ func (a *Agent) writeRecord(ctx context.Context, pod *v1.Pod, containers []contr
 	return a.o.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 }
 
-// adoptAll places pods that came without a record before their containers start: until they have one, their
-// room is set aside by guess.
-func (a *Agent) adoptAll(ctx context.Context, node *ledger.Node) {
-	if a.o.Unrecorded != Adopt || a.direct() {
-		return
-	}
+// giveRecords gives pods that have no record one before their containers start: until they have it, their room is
+// set aside by guess. Where nothing may be chosen for them, those of which the node's book knows what they were
+// given still get theirs.
+func (a *Agent) giveRecords(ctx context.Context, node *ledger.Node) {
+	choose := a.o.Unrecorded == Adopt && !a.direct()
 	for _, h := range node.Holders() {
 		if h.State != ledger.Unrecorded {
 			continue
@@ -158,56 +179,11 @@ func (a *Agent) adoptAll(ctx context.Context, node *ledger.Node) {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-		_, err := a.adopt(ctx, pod, "", nil)
+		_, err := a.adopt(ctx, pod, choose, "", nil)
 		cancel()
 		if err != nil {
 			a.logger.V(2).Info("A pod came without a record and gets none", "pod", klog.KObj(pod), "err", err)
 			a.podEvent(pod, v1.EventTypeWarning, "GCURefused", err.Error())
 		}
 	}
-}
-
-// assigned notes on a pod for older tools that its containers have their cards. It is no truth, so it is
-// done beside and once.
-func (a *Agent) assigned(ctx context.Context, pod *v1.Pod) {
-	a.forgive(pod.UID)
-	keys := map[string]string{}
-	if pod.Annotations[a.o.Names.AssignedKey] == "false" {
-		keys[a.o.Names.AssignedKey] = "true"
-		keys[a.o.Names.AssignedTimeKey] = strconv.FormatInt(time.Now().UnixNano(), 10)
-		if text, ok := allocated(pod.Annotations[contract.AssignedContainersKey]); ok {
-			keys[contract.AssignedContainersKey] = text
-		}
-	}
-	if len(keys) == 0 {
-		return
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "annotations": keys}})
-	if err != nil {
-		return
-	}
-	ctx = context.WithoutCancel(ctx)
-	go func() {
-		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-		defer cancel()
-		if _, err := a.o.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-			a.logger.V(2).Info("A pod could not be marked as assigned", "pod", klog.KObj(pod), "err", err)
-		}
-	}()
-}
-
-// allocated sets allocated in every entry of the older annotation; other fields stay as they are.
-func allocated(text string) (string, bool) {
-	var entries map[string]map[string]any
-	if err := json.Unmarshal([]byte(text), &entries); err != nil || len(entries) == 0 {
-		return "", false
-	}
-	for _, entry := range entries {
-		if entry == nil {
-			return "", false
-		}
-		entry["allocated"] = true
-	}
-	out, err := json.Marshal(entries)
-	return string(out), err == nil
 }

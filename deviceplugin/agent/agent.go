@@ -251,7 +251,7 @@ func (a *Agent) openArbiter() error {
 		Direct: a.o.PassDeviceSpecs, NoCDI: a.withoutCDI,
 	}
 	if a.o.Unrecorded == Adopt {
-		o.Adopt = a.adopt
+		o.Adopt = a.adoptForStart
 	}
 	var err error
 	if a.arbiter, err = gcuplugin.Open(o); err != nil {

@@ -59,7 +59,7 @@ func (a *Agent) look(state eflib.State, samples []eflib.Sample, errs []error) {
 	now := time.Now()
 	changes := a.tracker.Update(now, state, samples, errs)
 	before := a.report
-	a.report = steady(before, a.tracker.Report(), now, max(a.o.HealthInterval, leastGrace))
+	a.report = health.Steady(before, a.tracker.Report(), now, a.o.HealthInterval)
 	first := !a.looked
 	a.looked = true
 	history := a.tracker.History()
@@ -78,27 +78,6 @@ func (a *Agent) look(state eflib.State, samples []eflib.Sample, errs []error) {
 		a.setCapacity()
 		a.trigger()
 	}
-}
-
-// leastGrace bounds below how long a card that does not answer is still offered.
-const leastGrace = 2 * time.Second
-
-// steady keeps offering a card that was offered and has only just stopped to answer. A machine that is busy for
-// a second makes a look fail now and then, and to take free units away for that moment would make kubelet
-// fail for good whatever pod it admits just then.
-func steady(before, now health.Report, at time.Time, grace time.Duration) health.Report {
-	for i := range now.Cards {
-		c := &now.Cards[i]
-		if c.Usable || !c.Present || c.Faulty || len(c.Findings) == 0 {
-			continue
-		}
-		short := !slices.ContainsFunc(c.Findings, func(f health.Finding) bool {
-			return f.Cause != health.Hang && f.Cause != health.Unreadable || at.Sub(f.Since) >= grace
-		})
-		was := slices.ContainsFunc(before.Cards, func(b health.Card) bool { return b.UUID == c.UUID && b.Minor == c.Minor && b.Usable })
-		c.Usable = short && was
-	}
-	return now
 }
 
 // sameReport compares what others are told of the cards.

@@ -26,8 +26,7 @@ func (a *Agent) reconcile(ctx context.Context) {
 	if node == nil {
 		return
 	}
-	a.restoreRecords(ctx, node)
-	a.adoptAll(ctx, node)
+	a.giveRecords(ctx, node)
 	if err := a.collect(ctx); err != nil && ctx.Err() == nil {
 		a.logger.V(2).Info("Not everything that is gone could be looked up", "err", err)
 	}
@@ -149,35 +148,6 @@ func (a *Agent) collect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	return a.arbiter.Collect(ctx)
-}
-
-// restoreRecords writes the records of pods that have lost them though the node knows what they were given:
-// after an etcd that was restored from an older copy. It works with --unrecorded=refuse too: nothing is
-// chosen.
-func (a *Agent) restoreRecords(ctx context.Context, node *ledger.Node) {
-	if a.o.Unrecorded == Adopt {
-		return // adoptAll does it
-	}
-	book := a.arbiter.Book()
-	for _, h := range node.Holders() {
-		if h.State != ledger.Unrecorded {
-			continue
-		}
-		pod := a.pods.Cached(h.UID)
-		if pod == nil {
-			continue
-		}
-		record, err := a.recordFromBook(pod, book)
-		if record == nil || err != nil {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-		restored, err := a.writeRecord(ctx, pod, record)
-		cancel()
-		if err == nil {
-			a.ledger.Observe(restored)
-		}
-	}
 }
 
 // summary is the message of the condition GCUHealthy.

@@ -18,7 +18,9 @@ var codes = map[uint32]struct {
 	text string
 	is   error
 }{
-	codeUninitialised: {"uninitialised", eflib.ErrDriverNotLoaded},
+	// A caller sees it only when the library, started once more, says it again. Then the start succeeded, and what
+	// is wrong is not known; it says codeNoDriver itself when the driver is gone.
+	codeUninitialised: {"uninitialised", nil},
 	2:                 {"invalid argument", nil},
 	3:                 {"not supported", eflib.ErrNotSupported},
 	4:                 {"library not found", nil},

@@ -326,6 +326,36 @@ func TestDriverReload(t *testing.T) {
 	}
 }
 
+// The library starts and says that it is not started, whatever is done. Nobody is told to load a driver that may well
+// be there, and the reading comes back when the library does.
+func TestLibraryThatStaysUninitialised(t *testing.T) {
+	t.Parallel()
+	stub, l, card := one(t)
+	stub.Set("EfmlGetDevMem", "0", "!1")
+	for range 3 {
+		s, err := l.Sample(t.Context(), card, eflib.FieldMemory)
+		reason := errors.Join(err, s.Memory.Err())
+		var of *libefml.CodeError
+		if errors.Is(reason, eflib.ErrDriverNotLoaded) || !errors.As(reason, &of) || of.Code != 1 {
+			t.Errorf("the driver is there and the library cannot be started: %v", reason)
+		}
+	}
+	stub.Set("EfmlInit", "-", "!6")
+	if _, err := l.Sample(t.Context(), card, eflib.FieldMemory); !errors.Is(err, eflib.ErrDriverNotLoaded) {
+		t.Errorf("the driver is gone: %v", err)
+	}
+	stub.Unset("EfmlInit", "-")
+	stub.Set("EfmlGetDevMem", "0", "45063602176 0")
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if s, err := l.Sample(t.Context(), card, eflib.FieldMemory); err == nil && s.Memory.Err() == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the library works again and nobody noticed")
+		}
+	}
+}
+
 // One reading hangs. Readings before it are there, the rest is out of time at once, the card stays
 // marked until the call is back, and other cards never notice.
 func TestStuckCard(t *testing.T) {

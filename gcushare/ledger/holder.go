@@ -99,6 +99,9 @@ func planned(pod *v1.Pod, node string, req *share.Request) *Holder {
 // set aside for it is the node's.
 func (h *Holder) Charges() []share.Charge { return h.charges }
 
+// PeakCharges is what the pod holds while its init containers run, whether or not they have ended.
+func (h *Holder) PeakCharges() []share.Charge { return share.Charges(h.holds, false) }
+
 // recorded says whether the holder's cards are known.
 func (h *Holder) recorded() bool {
 	return h.State == InFlight || h.State == Doubtful || h.State == Bound

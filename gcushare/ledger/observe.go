@@ -50,7 +50,7 @@ func outcome(was, now *Holder, changed bool) Outcome {
 	switch {
 	case !changed:
 		return Unchanged
-	case was != nil && now != nil && was.Node == now.Node && len(was.Charges()) > 0 && lighter(now.Charges(), was.Charges()):
+	case was != nil && now != nil && was.Node == now.Node && len(was.Charges()) > 0 && share.Lighter(now.Charges(), was.Charges()):
 		return Freed
 	}
 	return Charged
@@ -191,17 +191,4 @@ func Initialized(pod *v1.Pod) bool {
 		}
 	}
 	return false
-}
-
-// lighter says whether no card is charged more in a than in b, and some less.
-func lighter(a, b []share.Charge) bool {
-	less := len(a) < len(b)
-	for _, ca := range a {
-		i := slices.IndexFunc(b, func(cb share.Charge) bool { return cb.Minor == ca.Minor })
-		if i < 0 || ca.MiB > b[i].MiB || ca.Whole && !b[i].Whole {
-			return false
-		}
-		less = less || ca.MiB < b[i].MiB || b[i].Whole && !ca.Whole
-	}
-	return less
 }

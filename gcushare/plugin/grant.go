@@ -14,6 +14,7 @@ import (
 
 	"github.com/topscloud/topscloud/deviceplugin/kubelet"
 	"github.com/topscloud/topscloud/gcushare/ledger"
+	"github.com/topscloud/topscloud/gcushare/share"
 	"github.com/topscloud/topscloud/internal/contract"
 )
 
@@ -40,6 +41,9 @@ func (a *Arbiter) grant(ctx context.Context, p *Plugin, pod *v1.Pod, holders []k
 				return refuse(CauseCard, podName(pod), h.Container, err)
 			}
 		}
+	}
+	if startsAgain(pod, holders, rec) {
+		rec.charges = rec.peak
 	}
 	containers, err := a.ticketsOf(p, pod, holders, ids, rec)
 	if err != nil {
@@ -70,6 +74,18 @@ func (a *Arbiter) grant(ctx context.Context, p *Plugin, pod *v1.Pod, holders []k
 	}
 	a.step("PreStart: before the answer")
 	return nil
+}
+
+// startsAgain says whether it is an init container that starts in a pod whose init containers have ended: its sandbox
+// was made anew, and everything runs once more. The pod stays initialized meanwhile, so the room that only its init
+// containers need may be another pod's by now, and the container waits for it.
+//
+// If an app container has the same IDs nobody can tell which of the two starts. It is taken for the app container,
+// which must not wait for room that it does not need.
+func startsAgain(pod *v1.Pod, holders []kubelet.Holder, rec *record) bool {
+	return ledger.Initialized(pod) && !slices.ContainsFunc(holders, func(h kubelet.Holder) bool {
+		return rec.asks[h.Container].Phase != share.Init
+	})
 }
 
 // named adds a container to a refusal that is about the pod as a whole: the user sees it at a container.
@@ -123,7 +139,7 @@ func (a *Arbiter) lighten(ctx context.Context, pods []contract.BookPod) (changed
 			continue // what is booked stays
 		}
 		if h := ledger.ReadHolder(a.o.Names, pod); h.State == ledger.Bound {
-			now[p.UID] = bookCharges(h)
+			now[p.UID] = bookCharges(h, h.Charges())
 		}
 	}
 	err = a.book.update(func(b *contract.Book) (bool, error) {
@@ -140,15 +156,20 @@ func (a *Arbiter) lighten(ctx context.Context, pods []contract.BookPod) (changed
 
 // lighter says whether a is no more than b on any card, and less on some.
 func lighter(a, b []contract.BookCharge) bool {
-	less := len(a) < len(b)
-	for _, c := range a {
-		i := slices.IndexFunc(b, func(o contract.BookCharge) bool { return o.Minor == c.Minor && o.UUID == c.UUID })
-		if i < 0 || c.MemoryMiB > b[i].MemoryMiB || c.Whole && !b[i].Whole {
-			return false
-		}
-		less = less || c.MemoryMiB < b[i].MemoryMiB || b[i].Whole && !c.Whole
+	uuids := map[int]string{}
+	for _, c := range b {
+		uuids[c.Minor] = c.UUID
 	}
-	return less
+	other := slices.ContainsFunc(a, func(c contract.BookCharge) bool { return uuids[c.Minor] != c.UUID })
+	return !other && share.Lighter(chargesOf(a), chargesOf(b))
+}
+
+func chargesOf(booked []contract.BookCharge) []share.Charge {
+	var out []share.Charge
+	for _, c := range booked {
+		out = append(out, share.Charge{Minor: c.Minor, MiB: c.MemoryMiB, Whole: c.Whole})
+	}
+	return out
 }
 
 func enter(b *contract.Book, resource string, pod *v1.Pod, rec *record, containers []bound, ids []string, m *Machine) (bool, error) {

@@ -17,6 +17,8 @@ type record struct {
 	asks    map[string]share.Container
 	cards   map[string][]contract.CardAllocation
 	charges []contract.BookCharge
+	// peak is charges while init containers run.
+	peak []contract.BookCharge
 }
 
 // readRecord checks all that can be checked without knowing the other pods. A record may be written by
@@ -56,12 +58,12 @@ func (a *Arbiter) readRecord(pod *v1.Pod, m *Machine, devices map[int]eflib.Devi
 		}
 		out.cards[c.Name] = c.Cards
 	}
-	out.charges = bookCharges(h)
+	out.charges, out.peak = bookCharges(h, h.Charges()), bookCharges(h, h.PeakCharges())
 	return out, nil
 }
 
-// bookCharges returns what a holder holds, as it is booked.
-func bookCharges(h *ledger.Holder) []contract.BookCharge {
+// bookCharges returns charges of a holder as they are booked.
+func bookCharges(h *ledger.Holder, charges []share.Charge) []contract.BookCharge {
 	uuids := map[int]string{}
 	for _, c := range h.Containers {
 		for _, card := range c.Cards {
@@ -69,7 +71,7 @@ func bookCharges(h *ledger.Holder) []contract.BookCharge {
 		}
 	}
 	var out []contract.BookCharge
-	for _, c := range h.Charges() {
+	for _, c := range charges {
 		out = append(out, contract.BookCharge{Minor: c.Minor, UUID: uuids[c.Minor], MemoryMiB: c.MiB, Whole: c.Whole})
 	}
 	return out

@@ -69,3 +69,16 @@ func Charges(holds []Hold, initialized bool) []Charge {
 	slices.SortFunc(out, func(a, b Charge) int { return cmp.Compare(a.Minor, b.Minor) })
 	return out
 }
+
+// Lighter says whether no card is charged more in a than in b, and some less.
+func Lighter(a, b []Charge) bool {
+	less := len(a) < len(b)
+	for _, ca := range a {
+		i := slices.IndexFunc(b, func(cb Charge) bool { return cb.Minor == ca.Minor })
+		if i < 0 || ca.MiB > b[i].MiB || ca.Whole && !b[i].Whole {
+			return false
+		}
+		less = less || ca.MiB < b[i].MiB || b[i].Whole && !ca.Whole
+	}
+	return less
+}

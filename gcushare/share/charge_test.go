@@ -109,3 +109,31 @@ func TestArithmeticSaturates(t *testing.T) {
 		}
 	}
 }
+
+func TestLighter(t *testing.T) {
+	t.Parallel()
+	two := []share.Charge{{Minor: 0, MiB: 8}, {Minor: 1, MiB: 8}}
+	tests := map[string]struct {
+		a    []share.Charge
+		want bool
+	}{
+		"the same":                      {two, false},
+		"less of one card":              {[]share.Charge{{Minor: 0, MiB: 4}, {Minor: 1, MiB: 8}}, true},
+		"one card fewer":                {two[:1], true},
+		"nothing":                       {nil, true},
+		"less of one, more of another":  {[]share.Charge{{Minor: 0, MiB: 4}, {Minor: 1, MiB: 9}}, false},
+		"less, and of another card too": {[]share.Charge{{Minor: 0, MiB: 4}, {Minor: 2, MiB: 1}}, false},
+		"as much, of the whole card":    {[]share.Charge{{Minor: 0, MiB: 8, Whole: true}, {Minor: 1, MiB: 4}}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := share.Lighter(tt.a, two); got != tt.want {
+				t.Errorf("lighter: %t", got)
+			}
+		})
+	}
+	if !share.Lighter([]share.Charge{{Minor: 0, MiB: 8}}, []share.Charge{{Minor: 0, MiB: 8, Whole: true}}) {
+		t.Error("a share of a card that was held whole is not lighter")
+	}
+}

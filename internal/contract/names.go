@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Names is the full set of names derived from one resource such as "enflame.com/gcu".
@@ -107,7 +108,11 @@ const (
 // UUIDPrefix starts every card uuid ("GCU-U53000080105"). Users may leave it out.
 const UUIDPrefix = "GCU-"
 
-var resourcePattern = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+)/([a-z][a-z0-9]*)$`)
+// resourcePattern is compiled when it is first used: enflame-container-runtime starts before every container and needs
+// none of it.
+var resourcePattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+)/([a-z][a-z0-9]*)$`)
+})
 
 // Default returns the names below enflame.com/gcu.
 func Default() *Names {
@@ -121,7 +126,7 @@ func Default() *Names {
 // NewNames derives all names from the first registered resource, "<domain>/<type>", for example
 // "acme.com/npu". The type is a lower-case word without dashes, since other names are built around it.
 func NewNames(resource string) (*Names, error) {
-	m := resourcePattern.FindStringSubmatch(resource)
+	m := resourcePattern().FindStringSubmatch(resource)
 	if m == nil {
 		return nil, fmt.Errorf("resource %q: want <dns domain>/<lower-case word>, for example enflame.com/gcu", resource)
 	}
@@ -185,7 +190,7 @@ func (n *Names) WithAlias(alias string) (*Names, error) {
 	out.ResourceAlias = alias
 	switch {
 	case alias == "":
-	case !resourcePattern.MatchString(alias):
+	case !resourcePattern().MatchString(alias):
 		return nil, fmt.Errorf("resource alias %q: want <dns domain>/<lower-case word>, for example enflame-tech.com/gcu", alias)
 	case alias == n.ResourceWhole:
 		return nil, fmt.Errorf("resource alias %q: want another name than the resource's own", alias)

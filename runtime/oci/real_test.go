@@ -55,7 +55,7 @@ func BenchmarkRun(b *testing.B) {
 	if wrapper == "" {
 		wrapper = os.Args[0]
 	}
-	bare := buildBare(b)
+	bare := buildBare(b, realRuntime(b))
 	for _, asks := range []string{"a card", "nothing"} {
 		b.Run(asks, func(b *testing.B) {
 			c := newContainer(b)
@@ -95,24 +95,6 @@ func BenchmarkRun(b *testing.B) {
 			report("own", own)
 		})
 	}
-}
-
-// buildBare builds a program that does nothing but become the real runtime.
-func buildBare(b *testing.B) string {
-	b.Helper()
-	dir := b.TempDir()
-	main := fmt.Sprintf("package main\n\nimport (\n\t\"os\"\n\t\"syscall\"\n)\n\nfunc main() { panic(syscall.Exec(%q, os.Args, os.Environ())) }\n", realRuntime(b))
-	for name, text := range map[string]string{"main.go": main, "go.mod": "module bare\n\ngo 1.26\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			b.Fatal(err)
-		}
-	}
-	cmd := exec.Command("go", "build", "-o", "bare", ".")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		b.Fatalf("%v\n%s", err, out)
-	}
-	return filepath.Join(dir, "bare")
 }
 
 // container is a bundle for a real runc, on a host with real device nodes.

@@ -1,9 +1,7 @@
 package gcufit
 
 import (
-	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/topscloud/topscloud/gcushare/ledger"
@@ -18,63 +16,10 @@ func annotations(names *contract.Names, h *ledger.Holder, req *share.Request, no
 	if err != nil {
 		return nil, fmt.Errorf("annotation %s: %w", names.AllocationKey, err)
 	}
-	out := map[string]string{names.AllocationKey: record}
-	if err := addOlderKeys(out, names, h, req, now); err != nil {
+	out, err := ledger.OlderKeys(names, h.Containers, req, now)
+	if err != nil {
 		return nil, err
 	}
+	out[names.AllocationKey] = record
 	return out, nil
-}
-
-// addOlderKeys adds the single-card keys where all sharing containers of the pod sit on one and the
-// same card; elsewhere they could only mislead.
-func addOlderKeys(out map[string]string, names *contract.Names, h *ledger.Holder, req *share.Request, now time.Time) error {
-	minor, size := -1, int64(0)
-	assigned := map[string]assignedContainer{}
-	for i := range req.Containers {
-		c := &req.Containers[i]
-		if !c.Kind.Fractional() {
-			continue
-		}
-		for _, a := range h.Containers {
-			if a.Name != c.Name {
-				continue
-			}
-			for _, card := range a.Cards {
-				if minor >= 0 && minor != card.Minor {
-					return nil
-				}
-				minor = card.Minor
-			}
-		}
-		if c.Phase != share.Init {
-			size = share.Add(size, c.Amount)
-		}
-		assigned[c.Name] = assignedContainer{Request: c.Amount}
-	}
-	if minor < 0 {
-		return nil
-	}
-	if size == 0 { // only init containers share
-		size = max(req.Totals[share.Memory], req.Totals[share.Slices])
-	}
-	text, err := json.Marshal(assigned)
-	if err != nil {
-		return fmt.Errorf("annotation %s: %w", contract.AssignedContainersKey, err)
-	}
-	out[names.RequestSizeKey] = strconv.FormatInt(size, 10)
-	out[names.AssignedMinorKey] = strconv.Itoa(minor)
-	out[names.AssignedKey] = "false"
-	out[names.AssignedTimeKey] = strconv.FormatInt(now.UnixNano(), 10)
-	out[contract.AssignedContainersKey] = string(text)
-	return nil
-}
-
-// assignedContainer is an entry of the older annotation assigned-containers.
-type assignedContainer struct {
-	Allocated    bool   `json:"allocated"`
-	Request      int64  `json:"request"`
-	ProfileID    string `json:"profileID"`
-	ProfileName  string `json:"profileName"`
-	InstanceID   string `json:"instanceID"`
-	InstanceUUID string `json:"instanceUUID"`
 }

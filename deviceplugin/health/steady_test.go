@@ -1,4 +1,4 @@
-package agent
+package health_test
 
 import (
 	"testing"
@@ -9,7 +9,6 @@ import (
 
 func TestSteady(t *testing.T) {
 	t.Parallel()
-	start := time.Unix(1000, 0)
 	card := func(usable, faulty bool, since time.Duration, causes ...health.Cause) health.Report {
 		c := health.Card{Minor: 1, UUID: "GCU-a", Present: true, Usable: usable, Faulty: faulty}
 		for _, cause := range causes {
@@ -36,7 +35,7 @@ func TestSteady(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := steady(tt.before, tt.now, start, 5*time.Second).Cards[0].Usable; got != tt.want {
+			if got := health.Steady(tt.before, tt.now, start, 5*time.Second).Cards[0].Usable; got != tt.want {
 				t.Errorf("offered: %t", got)
 			}
 		})
