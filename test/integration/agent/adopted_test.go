@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/topscloud/topscloud/internal/contract"
+	"github.com/topscloud/topscloud/test/integration/nodetest"
 )
 
 // assignment is what older tools read of a container.
@@ -23,8 +24,8 @@ type assignment struct {
 func (n *node) marked(pod *v1.Pod) map[string]string {
 	n.t.Helper()
 	var out map[string]string
-	n.until("pod "+pod.Name+" is marked as assigned", func(context.Context) error {
-		if out = n.get(pod).Annotations; out[names.AssignedKey] != "true" {
+	n.Until("pod "+pod.Name+" is marked as assigned", func(context.Context) error {
+		if out = n.Get(pod).Annotations; out[names.AssignedKey] != "true" {
 			return fmt.Errorf("annotations %v", out)
 		}
 		return nil
@@ -37,10 +38,10 @@ func (n *node) marked(pod *v1.Pod) map[string]string {
 func TestAdoptedPodsHaveOlderKeys(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, nil)
-	one := n.pod("one", container{name: "c", resource: memory, amount: 4}, container{name: "d", resource: memory, amount: 2})
-	n.run(one)
-	card, _ := n.sees(one, "c")
-	other, _ := n.sees(one, "d")
+	one := n.Pod("one", container{Name: "c", Resource: memory, Amount: 4}, container{Name: "d", Resource: memory, Amount: 2})
+	n.Run(one)
+	card, _ := n.Sees(one, "c")
+	other, _ := n.Sees(one, "d")
 	if card != other {
 		t.Fatalf("the containers see cards %s and %s: want one card, to which the older keys apply", card, other)
 	}
@@ -52,14 +53,14 @@ func TestAdoptedPodsHaveOlderKeys(t *testing.T) {
 	if err := json.Unmarshal([]byte(keys[contract.AssignedContainersKey]), &got); err != nil || got["c"] != (assignment{true, 4}) || got["d"] != (assignment{true, 2}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	entire := n.pod("entire", container{name: "c", resource: whole, amount: 1})
-	n.run(entire)
+	entire := n.Pod("entire", container{Name: "c", Resource: whole, Amount: 1})
+	n.Run(entire)
 	for _, key := range []string{names.RequestSizeKey, names.AssignedMinorKey, names.AssignedKey, names.AssignedTimeKey, contract.AssignedContainersKey} {
-		if value, has := n.get(entire).Annotations[key]; has {
+		if value, has := n.Get(entire).Annotations[key]; has {
 			t.Errorf("a pod with a whole card has %s = %s", key, value)
 		}
 	}
-	if n.get(entire).Annotations[names.AllocationKey] == "" {
+	if n.Get(entire).Annotations[names.AllocationKey] == "" {
 		t.Error("it has no record")
 	}
 }
@@ -69,11 +70,11 @@ func TestAdoptedPodsHaveOlderKeys(t *testing.T) {
 func TestLostOlderKeysComeBack(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, nil)
-	p := n.pod("p", container{name: "c", resource: memory, amount: 8, cards: []contract.CardAllocation{n.card(3, 8*gib)}})
-	n.run(p)
+	p := n.Pod("p", container{Name: "c", Resource: memory, Amount: 8, Cards: []contract.CardAllocation{n.Card(3, 8*gib)}})
+	n.Run(p)
 	n.marked(p)
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:null,%q:null}}}`, names.AllocationKey, names.AssignedKey)
-	if _, err := admin.CoreV1().Pods(n.namespace).Patch(t.Context(), "p", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := nodetest.Admin.CoreV1().Pods(n.Namespace).Patch(t.Context(), "p", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	keys := n.marked(p)
@@ -87,37 +88,37 @@ func TestLostOlderKeysComeBack(t *testing.T) {
 func TestInitContainerRunsAgain(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, nil)
-	p := n.pod("p", container{name: "i", resource: whole, amount: 1, init: true, cards: []contract.CardAllocation{n.card(0, 32*gib)}},
-		container{name: "c", resource: memory, amount: 4, cards: []contract.CardAllocation{n.card(1, 4*gib)}})
-	n.run(p)
+	p := n.Pod("p", container{Name: "i", Resource: whole, Amount: 1, Init: true, Cards: []contract.CardAllocation{n.Card(0, 32*gib)}},
+		container{Name: "c", Resource: memory, Amount: 4, Cards: []contract.CardAllocation{n.Card(1, 4*gib)}})
+	n.Run(p)
 	n.initialized(p)
-	n.told("1/p/c/4096")
+	n.Told("1/p/c/4096")
 	again := func() {
 		t.Helper()
-		n.kubelet.Exit(p.UID, "c")
+		n.Kubelet.Exit(p.UID, "c")
 		for name, want := range map[string]string{"i": "0", "c": "1"} {
-			if got, _ := n.sees(p, name); got != want {
+			if got, _ := n.Sees(p, name); got != want {
 				t.Errorf("container %s sees card %s, it had %s", name, got, want)
 			}
 		}
-		n.check()
+		n.Check()
 	}
 	again()
 	// The card that only the init container needs is another pod's now.
-	n.allocatable(128, 64-2, 4) // three free ones, and that which kubelet counts
-	q := n.pod("q", container{name: "c", resource: whole, amount: 1, cards: []contract.CardAllocation{n.card(0, 32*gib)}})
-	n.run(q)
-	if got, _ := n.sees(q, "c"); got != "0" {
+	n.Allocatable(128, 64-2, 4) // three free ones, and that which kubelet counts
+	q := n.Pod("q", container{Name: "c", Resource: whole, Amount: 1, Cards: []contract.CardAllocation{n.Card(0, 32*gib)}})
+	n.Run(q)
+	if got, _ := n.Sees(q, "c"); got != "0" {
 		t.Errorf("the second pod sees %s", got)
 	}
-	n.kubelet.Exit(p.UID, "c")
-	if _, err := n.kubelet.Start(p.UID, "i"); err == nil {
+	n.Kubelet.Exit(p.UID, "c")
+	if _, err := n.Kubelet.Start(p.UID, "i"); err == nil {
 		t.Error("the init container started on a whole card of another pod")
 	}
-	if got, _ := n.sees(p, "c"); got != "1" { // needs no more than it has
+	if got, _ := n.Sees(p, "c"); got != "1" { // needs no more than it has
 		t.Errorf("sees %s", got)
 	}
-	n.check()
-	n.remove(q)
+	n.Check()
+	n.Remove(q)
 	again()
 }

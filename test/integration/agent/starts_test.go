@@ -44,10 +44,10 @@ func TestManyStarts(t *testing.T) {
 		c.check()
 		switch round % 3 {
 		case 0:
-			n.restart()
+			n.Restart()
 			c.offered()
 		case 1:
-			if err := n.kubelet.Restart(); err != nil {
+			if err := n.Kubelet.Restart(); err != nil {
 				t.Fatal(err)
 			}
 			c.offered()
@@ -57,11 +57,11 @@ func TestManyStarts(t *testing.T) {
 		}
 	}
 	for _, p := range c.pods {
-		n.remove(p.pod)
+		n.Remove(p.pod)
 	}
 	c.empty()
 	c.offered()
-	n.until("what was opened is closed", func(context.Context) error {
+	n.Until("what was opened is closed", func(context.Context) error {
 		now := left(t, n)
 		// Connections to the API server come and go by themselves.
 		if now.goroutines > before.goroutines+5 || now.files > before.files+3 || now.sockets != before.sockets {
@@ -69,7 +69,7 @@ func TestManyStarts(t *testing.T) {
 		}
 		return nil
 	})
-	n.stop()
+	n.Stop()
 	if now := left(t, n); now.sockets != 0 || now.tickets != 0 {
 		t.Errorf("stopped, and still there: %+v", now)
 	}
@@ -122,12 +122,12 @@ type tenant struct {
 func (c *crowd) offered() {
 	n := c.node
 	n.t.Helper()
-	n.until("every resource is offered", func(context.Context) error {
-		if err := n.agent.Ready(); err != nil {
+	n.Until("every resource is offered", func(context.Context) error {
+		if err := n.Agent.Ready(); err != nil {
 			return err
 		}
 		for _, resource := range []string{memory, slice, whole} {
-			if n.kubelet.Allocatable(resource) == 0 {
+			if n.Kubelet.Allocatable(resource) == 0 {
 				return fmt.Errorf("no %s", resource)
 			}
 		}
@@ -143,7 +143,7 @@ func (c *crowd) plan(live int) (stay, come []*tenant) {
 			stay = append(stay, p)
 			continue
 		}
-		c.node.remove(p.pod)
+		c.node.Remove(p.pod)
 		for minor, mib := range p.holds {
 			c.free[minor] += mib
 		}
@@ -158,13 +158,13 @@ func (c *crowd) plan(live int) (stay, come []*tenant) {
 				p.holds[card.Minor] += card.MemoryMiB
 			}
 			p.wants[name] = cards
-			containers = append(containers, container{name: name, resource: resource, amount: amount, init: init, cards: cards})
+			containers = append(containers, container{Name: name, Resource: resource, Amount: amount, Init: init, Cards: cards})
 		}
 		units := 1 + c.random.Int64N(2)
 		share := func() contract.CardAllocation { return c.share(units * unitMiB) }
 		switch kind := c.random.IntN(8); {
 		case kind == 0 && c.wholeFree() >= 0:
-			add("c", whole, 1, false, c.node.card(c.wholeFree(), cardMiB))
+			add("c", whole, 1, false, c.node.Card(c.wholeFree(), cardMiB))
 		case kind == 1:
 			add("c", slice, 1, false, c.share(cardMiB/16))
 		case kind == 2: // two of one size
@@ -182,7 +182,7 @@ func (c *crowd) plan(live int) (stay, come []*tenant) {
 		default:
 			add("c", memory, units, false, share())
 		}
-		p.pod = c.node.pod(fmt.Sprintf("p%d", c.made), containers...)
+		p.pod = c.node.Pod(fmt.Sprintf("p%d", c.made), containers...)
 		come = append(come, p)
 	}
 	return stay, come
@@ -199,7 +199,7 @@ func (c *crowd) share(mib int64) contract.CardAllocation {
 	if len(fit) == 0 {
 		c.node.t.Fatalf("the test has promised all memory: %v", c.free)
 	}
-	return c.node.card(fit[c.random.IntN(len(fit))], mib)
+	return c.node.Card(fit[c.random.IntN(len(fit))], mib)
 }
 
 func (c *crowd) wholeFree() int {
@@ -221,7 +221,7 @@ func (c *crowd) round(live int) {
 		if c.random.IntN(3) == 0 {
 			work = append(work, func() {
 				for _, container := range slices.Concat(p.pod.Spec.InitContainers, p.pod.Spec.Containers) {
-					n.kubelet.Exit(p.pod.UID, container.Name)
+					n.Kubelet.Exit(p.pod.UID, container.Name)
 					c.start(p, container.Name)
 				}
 			})
@@ -231,12 +231,12 @@ func (c *crowd) round(live int) {
 	c.pods = stay
 	for _, p := range come {
 		work = append(work, func() {
-			if err := n.kubelet.Admit(p.pod); err != nil {
+			if err := n.Kubelet.Admit(p.pod); err != nil {
 				if !c.moving {
 					n.t.Errorf("pod %s: %v", p.pod.Name, err)
 				}
 				c.failed.Add(1)
-				n.forget(p.pod)
+				n.Forget(p.pod)
 				mu.Lock()
 				defer mu.Unlock()
 				for minor, mib := range p.holds {
@@ -258,10 +258,10 @@ func (c *crowd) round(live int) {
 	slots := make(chan struct{}, 8)
 	for i, f := range work {
 		if c.moving && i == len(work)/2 {
-			next, stop := n.spawn(fmt.Sprintf("next-%d", c.made))
-			n.until("the new agent is ready", func(context.Context) error { return next.Ready() })
-			n.stop()
-			n.agent, n.stop = next, sync.OnceFunc(stop)
+			next, stop := n.Spawn(fmt.Sprintf("next-%d", c.made))
+			n.Until("the new agent is ready", func(context.Context) error { return next.Ready() })
+			n.Stop()
+			n.Agent, n.Stop = next, sync.OnceFunc(stop)
 		}
 		slots <- struct{}{}
 		wg.Go(func() {
@@ -279,8 +279,8 @@ func (c *crowd) start(p *tenant, container string) {
 	n := c.node
 	begin, tries := time.Now(), 0
 	var tickets []string
-	n.until("container "+container+" of "+p.pod.Name+" starts", func(context.Context) error {
-		o, err := n.kubelet.Start(p.pod.UID, container)
+	n.Until("container "+container+" of "+p.pod.Name+" starts", func(context.Context) error {
+		o, err := n.Kubelet.Start(p.pod.UID, container)
 		if err != nil {
 			if tries++; !c.moving {
 				n.t.Errorf("pod %s, container %s: %v", p.pod.Name, container, err)
@@ -301,7 +301,7 @@ func (c *crowd) start(p *tenant, container string) {
 		c.quiet = append(c.quiet, took)
 	}
 	c.mu.Unlock()
-	cache, err := cdi.NewCache(cdi.WithSpecDirs(n.cdiDir()), cdi.WithAutoRefresh(false))
+	cache, err := cdi.NewCache(cdi.WithSpecDirs(n.CDIDir()), cdi.WithAutoRefresh(false))
 	if err != nil {
 		n.t.Error(err)
 		return
@@ -344,19 +344,19 @@ func (c *crowd) compare(cache *cdi.Cache, p *tenant, container string, tickets [
 func (c *crowd) check() {
 	n := c.node
 	n.t.Helper()
-	n.until("the book has the pods that are there", func(context.Context) error {
-		if got := len(n.agent.Book().Pods); got != len(c.pods) {
+	n.Until("the book has the pods that are there", func(context.Context) error {
+		if got := len(n.Agent.Book().Pods); got != len(c.pods) {
 			return fmt.Errorf("%d in the book, %d are there", got, len(c.pods))
 		}
 		return nil
 	})
-	n.check()
-	cache, err := cdi.NewCache(cdi.WithSpecDirs(n.cdiDir()), cdi.WithAutoRefresh(false))
+	n.Check()
+	cache, err := cdi.NewCache(cdi.WithSpecDirs(n.CDIDir()), cdi.WithAutoRefresh(false))
 	if err != nil {
 		n.t.Fatal(err)
 	}
 	tickets := map[string][]string{}
-	for _, ticket := range n.agent.Book().Tickets {
+	for _, ticket := range n.Agent.Book().Tickets {
 		key := ticket.PodUID + "/" + ticket.Container
 		tickets[key] = append(tickets[key], names.Domain+"/"+names.CDIClass()+"="+ticket.Name)
 	}
@@ -374,7 +374,7 @@ func (c *crowd) empty() {
 	n.t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(n.t.Context(), 20*time.Millisecond, 3*time.Minute, true, func(context.Context) (bool, error) {
-		book, now := n.agent.Book(), left(n.t, n)
+		book, now := n.Agent.Book(), left(n.t, n)
 		last = nil
 		if len(book.Pods)+len(book.Tickets)+now.tickets > 0 {
 			last = fmt.Errorf("%d pods and %d tickets in the book, %d CDI files", len(book.Pods), len(book.Tickets), now.tickets)
@@ -392,14 +392,14 @@ type leftovers struct{ goroutines, files, sockets, tickets int }
 func left(t *testing.T, n *node) leftovers {
 	t.Helper()
 	out := leftovers{goroutines: runtime.NumGoroutine()}
-	for _, pattern := range []string{filepath.Join(n.kubelet.PluginDir(), "enflame*.sock"), n.bookSocket() + ".*"} {
+	for _, pattern := range []string{filepath.Join(n.Kubelet.PluginDir(), "enflame*.sock"), n.BookSocket() + ".*"} {
 		list, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
 		out.sockets += len(list)
 	}
-	for dir, count := range map[string]*int{n.cdiDir(): &out.tickets, "/proc/self/fd": &out.files} {
+	for dir, count := range map[string]*int{n.CDIDir(): &out.tickets, "/proc/self/fd": &out.files} {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			t.Fatal(err)
