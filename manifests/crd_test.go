@@ -104,7 +104,7 @@ func TestCRDIsSmallEnough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(asJSON) > 200<<10 { // 116 KiB in the first release
+	if len(asJSON) > 160<<10 { // 89 KiB when it was made
 		t.Errorf("the CRD has %d bytes: want room below 256 KiB", len(asJSON))
 	}
 }
