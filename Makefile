@@ -58,6 +58,7 @@ test: kube kube-oldest kube-prometheus $(NODE) verify ## What CI runs: formattin
 	$(RACETEST) -timeout 15m $$($(GO) list $(RACE) 2>/dev/null | grep -v /cmd/)
 	$(GO) test -timeout 15m $$($(GO) list ./... | grep -v -E '^github.com/topscloud/topscloud/(topology|eflib|gcushare|scheduler|deviceplugin|nfd|exporter|test/e2e)(/|$$)'; $(GO) list ./scheduler/... | grep /cmd/)
 	cd hack/dashboards && $(GO) test -count=1 ./...
+	cd hack/crd && $(GO) test -count=1 ./...
 	$(E2ENODE)
 
 .PHONY: test-full
@@ -65,6 +66,7 @@ test-full: kube kube-oldest kube-prometheus $(NODE) verify ## test, with the lon
 	TOPSCLOUD_TEST_FULL=1 $(RACETEST) -timeout 2h $$($(GO) list $(RACE) 2>/dev/null | grep -v /cmd/)
 	TOPSCLOUD_TEST_FULL=1 $(GO) test -timeout 2h $$($(GO) list ./... | grep -v /test/e2e/)
 	cd hack/dashboards && $(GO) test -count=1 ./...
+	cd hack/crd && $(GO) test -count=1 ./...
 	$(E2ENODE) -node.rounds=20
 
 .PHONY: integration
@@ -92,6 +94,10 @@ soak: ## A million steps of the model test under the race detector (STEPS=n for 
 .PHONY: fuzz
 fuzz: ## Each fuzz target for ten minutes, one a core at once (FUZZTIME=1m, FUZZJOBS=n, FUZZ=regexp)
 	@hack/fuzz/run.sh
+
+.PHONY: generate
+generate: ## Write the deep copies and the CRD of operator/api/v1 anew
+	cd hack/crd && $(GO) run . ../..
 
 .PHONY: dashboards
 dashboards: ## Write manifests/dashboards anew

@@ -26,6 +26,9 @@ func DiscoveryRBAC() ([]byte, error) { return files.ReadFile("yaml/gcu-feature-d
 // Discovery returns the DaemonSet of gcu-feature-discovery.
 func Discovery() ([]byte, error) { return files.ReadFile("yaml/gcu-feature-discovery-daemonset.yaml") }
 
+// GcuResourceCRD returns the custom resource of the operator, GcuResource.
+func GcuResourceCRD() ([]byte, error) { return files.ReadFile("yaml/gcu-operator-crd.yaml") }
+
 // Exporter returns gcu-exporter: ServiceAccount, Service and DaemonSet. The variant is ExporterPlain,
 // ExporterNonPrivileged or ExporterARM.
 func Exporter(variant string) ([]byte, error) {
