@@ -2,6 +2,7 @@ package health
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,8 +17,8 @@ type scene struct {
 	complete bool
 	// byEntry are the errors about single cards, by PCI address.
 	byEntry map[string]error
-	// hangs says that several cards were asked and none answered.
-	hangs bool
+	// asked says that the cards themselves were asked; hangs that several were, and none answered.
+	asked, hangs bool
 	// err is what is wrong with the list as a whole.
 	err error
 }
@@ -26,7 +27,7 @@ type scene struct {
 // is nil.
 func setting(state eflib.State, samples []eflib.Sample, asked []answer) scene {
 	perCard, only := eflib.DeviceErrors(state.Err)
-	s := scene{complete: only}
+	s := scene{complete: only, asked: asked != nil}
 	if !only {
 		s.err = state.Err
 	}
@@ -80,7 +81,9 @@ func (t *Tracker) judgeHost(now time.Time, s scene, listed []*track) {
 	}
 	timeout := errors.Is(s.err, eflib.ErrTimeout)
 	set(s.driverGone, DriverNotLoaded, hostNoDriver)
-	set(!s.driverGone && (timeout || s.hangs), Hang, hostHangs)
+	// What the watcher alone tells asks no card: cards that were silent are so until one of them speaks.
+	hangs := s.hangs || !s.asked && len(listed) > 1 && allSilent(listed)
+	set(!s.driverGone && (timeout || hangs), Hang, hostHangs)
 	text := ""
 	if s.err != nil {
 		text = shorten(s.err.Error())
@@ -92,6 +95,11 @@ func (t *Tracker) judgeHost(now time.Time, s scene, listed []*track) {
 		unasked = unasked && (c.verdict.why == Unknown || c.verdict.why == Unreadable)
 	}
 	set(unasked, Unknown, hostUnasked)
+}
+
+// allSilent says whether no card has answered since it was last asked.
+func allSilent(listed []*track) bool {
+	return !slices.ContainsFunc(listed, func(c *track) bool { return c.verdict.why != Hang })
 }
 
 // shorten makes one line of limited length of an error's text.

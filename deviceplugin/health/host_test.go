@@ -168,3 +168,25 @@ func kinds(changes []health.Change) string {
 	}
 	return strings.Join(words, "; ")
 }
+
+// All cards are silent; then the watcher tells something, with which no card is asked. The host still hangs until a card
+// answers: it used to be well from one to the other, and to hang again with the next look.
+func TestSilentHostStaysSilent(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, "t20x4", health.Options{})
+	h.update(h.look(""))
+	silent := h.look("hang 0\nhang 1\nhang 2\nhang 3")
+	h.update(silent)
+	host := func() string { return causes(h.tracker.Report().Host) }
+	if got := host(); got != "hang" {
+		t.Fatalf("no card answers: %q", got)
+	}
+	h.tracker.Update(h.now, silent.state, nil, nil)
+	if got := host(); got != "hang" {
+		t.Errorf("the watcher's word alone: %q, want hang", got)
+	}
+	h.update(h.look("hang 0\nhang 1\nhang 2"))
+	if got := host(); got != "" {
+		t.Errorf("a card answers: %q", got)
+	}
+}
