@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -19,8 +20,17 @@ func (d *Discovery) event(ctx context.Context, reason, message string) {
 	}
 }
 
+// ownTime says whether a label is one of the times that discovery notes. They say nothing of the cards, so nobody
+// needs to hear that one was set anew, as it is when a node is taken back from labels by hand.
+func (d *Discovery) ownTime(key string) bool {
+	return strings.HasPrefix(key, d.o.Labels.Names.DiscoveryPrefix)
+}
+
 // tellOverride tells of a label of somebody else that was taken over.
 func (d *Discovery) tellOverride(ctx context.Context, o publish.Override) {
+	if d.ownTime(o.Key) {
+		return
+	}
 	is := "it is " + o.Is
 	if o.Is == "" {
 		is = "it was removed, since the cards of this node differ in it"
@@ -44,7 +54,7 @@ func (d *Discovery) tellForeign(ctx context.Context, are map[string]string, set 
 	seen := map[string]foreign{}
 	for _, key := range slices.Sorted(maps.Keys(set)) {
 		is, there := are[key]
-		if !there || is == set[key] {
+		if !there || is == set[key] || d.ownTime(key) {
 			continue
 		}
 		before := d.foreign[key]
