@@ -5,13 +5,10 @@ package nfd_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,12 +20,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 
 	"github.com/topscloud/topscloud/internal/contract"
 	"github.com/topscloud/topscloud/manifests"
 	"github.com/topscloud/topscloud/sandbox"
+	"github.com/topscloud/topscloud/sandbox/simnode"
+	"github.com/topscloud/topscloud/test/integration/controlplane"
 )
 
 // cluster is the API server that all tests share; admin may do everything there.
@@ -43,44 +41,20 @@ var (
 const patience = 60 * time.Second
 
 func TestMain(m *testing.M) {
-	if os.Getenv("GCU_TEST_LOG") == "" {
-		klog.SetLogger(logr.Discard())
-	}
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "integration:", err)
-		code = 1
-	}
-	os.Exit(code)
+	controlplane.Main(m, sandbox.Options{}, prepare)
 }
 
-func run(m *testing.M) (int, error) {
-	dir, err := os.MkdirTemp("", "gcu-nfd-")
-	if err != nil {
-		return 0, err
-	}
-	defer os.RemoveAll(dir)
-	ctx := context.Background()
-	if cluster, err = sandbox.Start(ctx, sandbox.Options{DataDir: dir, Log: os.Stderr}); err != nil {
-		return 0, err
-	}
-	defer cluster.Stop()
-	config := cluster.RESTConfig()
-	config.QPS, config.Burst = 1000, 2000
-	if admin, err = kubernetes.NewForConfig(config); err != nil {
-		return 0, err
-	}
-	if objects, err = dynamic.NewForConfig(config); err != nil {
-		return 0, err
+func prepare(ctx context.Context, p *controlplane.Plane) error {
+	cluster, admin = p.Sandbox, p.Admin
+	var err error
+	if objects, err = dynamic.NewForConfig(p.Config); err != nil {
+		return err
 	}
 	text, err := manifests.DiscoveryRBAC()
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if err := apply(ctx, text, func(*unstructured.Unstructured) bool { return true }); err != nil {
-		return 0, err
-	}
-	return m.Run(), nil
+	return apply(ctx, text, func(*unstructured.Unstructured) bool { return true })
 }
 
 // apply creates the chosen documents of a file; those that are there stay.
@@ -161,18 +135,11 @@ func getNode(t *testing.T, name string) *v1.Node {
 // is bound to the node, as that of a pod there would be.
 func as(t *testing.T, node string) *rest.Config {
 	t.Helper()
-	seconds := int64(3600)
-	request, err := admin.CoreV1().ServiceAccounts("kube-system").CreateToken(t.Context(), "gcu-feature-discovery", &authenticationv1.TokenRequest{
-		Spec: authenticationv1.TokenRequestSpec{
-			ExpirationSeconds: &seconds,
-			BoundObjectRef:    &authenticationv1.BoundObjectReference{Kind: "Node", APIVersion: "v1", Name: node, UID: getNode(t, node).UID},
-		},
-	}, metav1.CreateOptions{})
+	config, err := cluster.ConfigOnNode(t.Context(), node, simnode.DiscoveryAccount)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := cluster.RESTConfig()
-	return &rest.Config{Host: config.Host, BearerToken: request.Status.Token, TLSClientConfig: rest.TLSClientConfig{CAData: config.CAData}, QPS: 500, Burst: 1000}
+	return config
 }
 
 // until waits for something that comes about by itself.

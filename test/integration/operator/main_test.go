@@ -8,20 +8,18 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/klog/v2"
 
 	"github.com/topscloud/topscloud/manifests"
 	v1 "github.com/topscloud/topscloud/operator/api/v1"
 	"github.com/topscloud/topscloud/sandbox"
 	"github.com/topscloud/topscloud/sandbox/binaries"
+	"github.com/topscloud/topscloud/test/integration/controlplane"
 )
 
 // cluster is the API server that all tests share, with the CRD in it.
@@ -36,40 +34,23 @@ var (
 const patience = 60 * time.Second
 
 func TestMain(m *testing.M) {
-	if os.Getenv("GCU_TEST_LOG") == "" {
-		klog.SetLogger(logr.Discard())
-	}
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "integration:", err)
-		code = 1
-	}
-	os.Exit(code)
+	controlplane.Main(m, sandbox.Options{}, prepare)
 }
 
-func run(m *testing.M) (int, error) {
-	dir, err := os.MkdirTemp("", "gcu-operator-")
-	if err != nil {
-		return 0, err
-	}
-	defer os.RemoveAll(dir)
-	ctx := context.Background()
+func prepare(ctx context.Context, p *controlplane.Plane) error {
+	cluster = p.Sandbox
 	set, err := binaries.Ensure(ctx, binaries.Options{Log: os.Stderr})
 	if err != nil {
-		return 0, err
+		return err
 	}
 	kubectl = set.Path(binaries.Kubectl)
-	if cluster, err = sandbox.Start(ctx, sandbox.Options{DataDir: filepath.Join(dir, "data"), Binaries: set, Log: os.Stderr}); err != nil {
-		return 0, err
-	}
-	defer cluster.Stop()
-	if objects, err = dynamic.NewForConfig(cluster.RESTConfig()); err != nil {
-		return 0, err
+	if objects, err = dynamic.NewForConfig(p.Config); err != nil {
+		return err
 	}
 	resources = objects.Resource(schema.GroupVersionResource{Group: v1.GroupName, Version: v1.Version, Resource: v1.Plural})
 	text, err := manifests.GcuResourceCRD()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	// As an administrator installs it; client-side apply also holds the CRD to the size of an annotation.
 	for _, args := range [][]string{
@@ -77,10 +58,10 @@ func run(m *testing.M) (int, error) {
 		{"wait", "--for=condition=Established", "--timeout=" + patience.String(), "crd/" + v1.Plural + "." + v1.GroupName},
 	} {
 		if out, err := command(ctx, string(text), args...); err != nil {
-			return 0, fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, out)
+			return fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, out)
 		}
 	}
-	return m.Run(), nil
+	return nil
 }
 
 // command runs kubectl with a text as its input, and returns what it prints.

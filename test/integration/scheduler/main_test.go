@@ -5,15 +5,12 @@ package scheduler_test
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/klog/v2"
 
 	"github.com/topscloud/topscloud/sandbox"
+	"github.com/topscloud/topscloud/test/integration/controlplane"
 )
 
 // cluster is the control plane all tests share; it runs no scheduler of ours.
@@ -26,36 +23,11 @@ var scratch string
 var admin kubernetes.Interface
 
 func TestMain(m *testing.M) {
-	// The scheduler's own log would bury the tests' messages; it tells of every fault they make.
-	klog.SetLogger(logr.Discard())
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "integration:", err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (int, error) {
-	dir, err := os.MkdirTemp("", "gcu-integration-")
-	if err != nil {
-		return 0, err
-	}
-	defer os.RemoveAll(dir)
-	scratch = dir
-	cluster, err = sandbox.Start(context.Background(), sandbox.Options{
-		DataDir: dir, ControllerManager: true, StockScheduler: true, Log: os.Stderr,
-		// The gate and the API of in-tree pod groups; nothing else here depends on them.
-		FeatureGates: "GenericWorkload=true", RuntimeConfig: "scheduling.k8s.io/v1beta1=true",
+	// The gate and the API of in-tree pod groups; nothing else here depends on them.
+	o := sandbox.Options{ControllerManager: true, StockScheduler: true,
+		FeatureGates: "GenericWorkload=true", RuntimeConfig: "scheduling.k8s.io/v1beta1=true"}
+	controlplane.Main(m, o, func(_ context.Context, p *controlplane.Plane) error {
+		cluster, admin, scratch = p.Sandbox, p.Admin, p.Layout().Dir
+		return nil
 	})
-	if err != nil {
-		return 0, err
-	}
-	defer cluster.Stop()
-	config := cluster.RESTConfig()
-	config.QPS, config.Burst = 1000, 2000
-	if admin, err = kubernetes.NewForConfig(config); err != nil {
-		return 0, err
-	}
-	return m.Run(), nil
 }
